@@ -23,27 +23,29 @@ class Answer(NamedTuple):
     sample: Sample
 
 
-def on_rows(found: Result, target: Target, sample: Sample, unit: int, notes: list[str]) -> Result:
+def on_rows(
+    solution: Result, target: Target, sample: Sample, unit: int, notes: list[str]
+) -> Result:
     """Turn a result on candidates into one on all rows of X, its value judged anew where it was estimated.
 
     A bound over candidates is none over all rows.
     """
-    assert found.weights is not None  # noqa: S101 - rows are entries
-    chosen = sample.at(target.candidates[found.indices])
-    order = np.argsort(chosen)
-    value, error = target.judge(found.indices, found.weights)
+    assert solution.weights is not None  # noqa: S101 - rows are entries
+    rows = sample.at(target.candidates[solution.indices])
+    order = np.argsort(rows)
+    value, error = target.judge(solution.indices, solution.weights)
     # a squared distance is never negative
-    bound = min(max(found.bound or 0.0, 0.0), value) if target.whole else None
+    bound = min(max(solution.bound or 0.0, 0.0), value) if target.whole else None
     result = replace(
-        found,
-        indices=chosen[order],
-        weights=found.weights[order],
+        solution,
+        indices=rows[order],
+        weights=solution.weights[order],
         value=value,
         bound=bound,
-        history=found.history + (value - found.value),
+        history=solution.history + (value - solution.value),
         space=Atoms(sample.size),
         value_se=error,
-        note="; ".join(filter(None, [*notes, found.note])),
+        note="; ".join(filter(None, [*notes, solution.note])),
         words=Words("points", sample.size, "MMD²"),
         total=sample.total,
     )

@@ -41,9 +41,9 @@ def choose_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> 
     if whole is None:
         with own_threads():
             return _in_passes(source, k, options, most)
-    beside = {"labels": whole.y, "sample_weight": whole.weight}
-    beside = {name: x for name, x in beside.items() if not isinstance(getattr(options, name), str)}
-    options = by_position(height(whole.X), options.replace(**beside))
+    roles = {"labels": whole.y, "sample_weight": whole.weight}
+    roles = {name: x for name, x in roles.items() if not isinstance(getattr(options, name), str)}
+    options = by_position(height(whole.X), options.replace(**roles))
     return solve_points(whole.X, k, options, most)
 
 
@@ -62,8 +62,8 @@ def _in_passes(source: Source, k: int, options: PointsOptions, most: bool) -> An
         kept = source.fold("points-once", Coreset.of, how, Coreset.merged, rows)
         answer = solved(kept, k, options, number, most)
     else:
-        found = source.fold("points-1", FirstSummary.of, first, FirstSummary.merged, rows)
-        plan, second = PointsPlan.of(found), None
+        solution = source.fold("points-1", FirstSummary.of, first, FirstSummary.merged, rows)
+        plan, second = PointsPlan.of(solution), None
         if not plan.exact:
             second = source.fold("points-2", SecondSummary.bare, plan, SecondSummary.merged, rows)
         answer = _of_plan(plan, second, k, options, number, most)
@@ -201,11 +201,11 @@ def _searched(
     """Search over candidates, and answer in positions of all rows."""
     low, high = options.weights(k)
     C = SparseSimplex(target.F.space, k, low, high)
-    found = search(target, C, options, rng)
+    solution = search(target, C, options, rng)
     unit, notes = plan.comparison.unit, [*plan.notes, target.note]
-    result = on_rows(found, target, plan.sample, unit, notes)
-    order = np.argsort(plan.sample.at(found.indices))
-    rows = None if plan.numbers is None else plan.numbers[found.indices[order]]
+    result = on_rows(solution, target, plan.sample, unit, notes)
+    order = np.argsort(plan.sample.at(solution.indices))
+    rows = None if plan.numbers is None else plan.numbers[solution.indices[order]]
     seconds = options.deadline.elapsed()
     result = replace(result, compared=plan.comparison, rows=rows, seed=seed, seconds=seconds)
     return Answer(result, plan.comparison, target, plan.sample)

@@ -80,11 +80,11 @@ class MovingColumns(NamedTuple):
 
     def box(self, comparison: Comparison, rows: Any) -> Box:
         """Bring the box into the space where rows are compared; points begin at `rows` (k, d) there."""
-        ends, given = np.zeros((2, rows.shape[1])), np.array([self.low, self.high])
-        closed = np.isfinite(given)
-        ends[:, self.columns] = np.where(closed, given, 0.0)
+        ends, own = np.zeros((2, rows.shape[1])), np.array([self.low, self.high])
+        closed = np.isfinite(own)
+        ends[:, self.columns] = np.where(closed, own, 0.0)
         scaled = np.asarray(comparison.scaled(ends))[:, self.columns]
-        low, high = np.where(closed, scaled, given)
+        low, high = np.where(closed, scaled, own)
         fixed = np.zeros((rows.shape[0], len(self.columns)), bool)
         movable = () if comparison.encoding is None else comparison.encoding.movable
         for at, (*_, flag) in enumerate(movable):
@@ -126,7 +126,7 @@ def _box_of_user(move: Any, names: list[Any], low: Vector, high: Vector) -> tupl
 
 def move_points(
     result: Result,
-    found: Result,
+    solution: Result,
     target: Target,
     prepared: "PreparedRows",
     options: PointsOptions,
@@ -134,23 +134,23 @@ def move_points(
 ) -> Result:
     """Move points away from their rows, which `indices` goes on to name, where they stand better for the target.
 
-    `found` is the result on candidates, `result` that on rows of X.
+    `solution` is the result on candidates, `result` that on rows of X.
     """
-    sample, comparison, given = prepared.sample, prepared.comparison, prepared.input
-    at = found.indices[np.argsort(sample.at(target.candidates[found.indices]))]
+    sample, comparison, entry = prepared.sample, prepared.comparison, prepared.input
+    at = solution.indices[np.argsort(sample.at(target.candidates[solution.indices]))]
     own = sample.take(target.candidates[at]).loaded()
-    columns = MovingColumns.of(prepared.X, given.rows, given.encoding, options.move)
+    columns = MovingColumns.of(prepared.X, entry.rows, entry.encoding, options.move)
     box = columns.box(comparison, own.rows)
     missing, stays = box.fixed.copy(), np.isin(result.indices, prepared.limits.include)
     box.fixed[stays] = True
     journey = Journey(own, np.asarray(result.weights), box, target, options, rng)
     descent, value, error, history, note = journey.travel(at)
     numbers = comparison.unscaled(descent.places, columns.columns)
-    kept = given.rows[given.at(result.indices[stays], "include")]
+    kept = entry.rows[entry.at(result.indices[stays], "include")]
     numbers[stays] = dense(kept)[:, columns.columns]  # as they were, without any rounding
     return replace(
         result,
-        rows=columns.put(result.rows, numbers, missing, given.encoding),
+        rows=columns.put(result.rows, numbers, missing, entry.encoding),
         weights=descent.weights,
         value=value,
         value_se=error,

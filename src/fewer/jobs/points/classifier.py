@@ -112,10 +112,10 @@ class FewerPointsClassifier(
             if options.refine:
                 until = until.share(SEARCH_TIME_SHARE)
                 solver = "exchange" if solver == "auto" else solver  # nothing is to be proven
-            found = self._choose(X, options.replace(labels=y, deadline=until, solver=solver))
+            answer = self._choose(X, options.replace(labels=y, deadline=until, solver=solver))
             if options.refine and len(self.classes_) > 1:
                 with own_threads():
-                    self._swap(found, X, options.deadline)
+                    self._swap(answer, X, options.deadline)
             self.labels_ = y[self.indices_]
         return self
 
@@ -136,22 +136,25 @@ class FewerPointsClassifier(
             check_classification_targets(labels)
         return np.asarray(labels)
 
-    def _swap(self, found: Answer, X: Any, deadline: Deadline) -> None:
+    def _swap(self, answer: Answer, X: Any, deadline: Deadline) -> None:
         """Swap the points for better ones, and weigh them anew."""
-        at, F = found.target.candidates, found.target.F
+        at, F = answer.target.candidates, answer.target.F
         assert F.labels is not None  # noqa: S101 - a classifier has labels
-        rows, mass = found.sample.at(at), found.sample.weights[at]
+        rows, mass = answer.sample.at(at), answer.sample.weights[at]
         units = np.flatnonzero(np.isin(rows, self.indices_))
-        rng = np.random.default_rng(found.result.seed)
-        similarity = found.comparison.similarity
+        rng = np.random.default_rng(answer.result.seed)
+        similarity = answer.comparison.similarity
         units = np.sort(
             refined(F.rows, F.labels, mass / mass.sum(), units, similarity, rng, deadline)
         )
         weights = F.best_on(units)[units]
         order = np.argsort(rows[units])
         self.indices_, self.weights_ = rows[units[order]], weights[order]
-        self.counts_, self.points_ = self.weights_ * found.sample.total, take_rows(X, self.indices_)
-        self.value_ = times_power_of_two(F.value_at(units, weights), found.comparison.unit)
+        self.counts_, self.points_ = (
+            self.weights_ * answer.sample.total,
+            take_rows(X, self.indices_),
+        )
+        self.value_ = times_power_of_two(F.value_at(units, weights), answer.comparison.unit)
         self.gap_ = None if self.bound_ is None else self.value_ - self.bound_
         self.mmd_ = math.sqrt(self.value_)
 

@@ -180,18 +180,18 @@ class ComparedPoints:
         pool = np.argsort(-worst, kind="stable")[: max(POOL, POOL_PER_CRITICISM * n)]
         rows, left, scores = self.rows[pool], residuals[pool], scores[pool]
         explained = np.concatenate(list(self.blocks(self.few, rows))) @ basis
-        chosen: list[int] = []
+        listed: list[int] = []
         for _ in range(n):
             gains = left.copy()
             if method == "witness":
                 gains = scores + np.log(np.maximum(left, 1e-300))
-            gains[chosen] = -np.inf
+            gains[listed] = -np.inf
             best = int(np.argmax(gains))
             column = np.concatenate([block[:, 0] for block in self.blocks(rows[[best]], rows)])
             column = (column - explained @ explained[best]) / np.sqrt(max(float(left[best]), 1e-12))
             explained, left = np.column_stack([explained, column]), left - column**2
-            chosen.append(best)
-        return pool[chosen]
+            listed.append(best)
+        return pool[listed]
 
     def _basis(self) -> Matrix:
         """Compute B (k, r) with K_SS⁻¹ = B Bᵀ, as far as the points are independent."""

@@ -80,7 +80,7 @@ class MovingMMD:
     By the envelope theorem the gradient in Y is that at the best w, held fixed. In units of the
     bandwidth, less the `centre` (m,), `rows` (n, m + 2) are rows z beside ‖z‖² and 1, so that one
     product with points gives -‖y - z‖², and `sums` (n, m + 1) are t z beside t, so that another
-    gives all sums. `apart` (k, n) and `own_apart` (k, k) are what columns that stay, and classes,
+    gives all sums. `offsets` (k, n) and `own_offsets` (k, k) are what columns that stay, and classes,
     add to the squared distances; None where there are none.
     """
 
@@ -88,8 +88,8 @@ class MovingMMD:
     rows: Matrix
     sums: Matrix
     centre: Vector
-    apart: Matrix | None
-    own_apart: Matrix
+    offsets: Matrix | None
+    own_offsets: Matrix
     low: float = 0.0
     high: float = 1.0
 
@@ -109,18 +109,18 @@ class MovingMMD:
         scale = SLOPES[similarity.name].scale(float(similarity.gamma or 0.0))
         X, t = data.rows[:], data.weights / data.weights.sum()
         z = scale * (dense(X[:, columns]) - centre)
-        own_apart: Matrix = np.zeros((len(points), len(points)))
-        apart: Matrix | None = None
+        own_offsets: Matrix = np.zeros((len(points), len(points)))
+        offsets: Matrix | None = None
         if staying.size:
             few = points[:, staying]
-            own_apart = scale**2 * distance_blocks(few, few)
+            own_offsets = scale**2 * distance_blocks(few, few)
             few = sp.csr_array(few) if sp.issparse(X) else few
-            apart = scale**2 * distance_blocks(few, X[:, staying].astype(np.float64))
+            offsets = scale**2 * distance_blocks(few, X[:, staying].astype(np.float64))
         if labels is not None and data.labels is not None:
-            own_apart = own_apart + FAR * (labels[:, None] != labels)
-            apart = (0.0 if apart is None else apart) + FAR * (labels[:, None] != data.labels)
+            own_offsets = own_offsets + FAR * (labels[:, None] != labels)
+            offsets = (0.0 if offsets is None else offsets) + FAR * (labels[:, None] != data.labels)
         sums = np.column_stack([t[:, None] * z, t])
-        return cls(similarity, _beside(z), sums, centre, apart, own_apart, *bounds)
+        return cls(similarity, _with_lengths(z), sums, centre, offsets, own_offsets, *bounds)
 
     @property
     def slope(self) -> Slope:
@@ -152,14 +152,14 @@ class MovingMMD:
         """Compute similarities and h of points to each other, and Σ t s, Σ t h and Σ t h z over the rows, in tiles."""
         Z = self.scale * Y
         left = np.column_stack([2.0 * Z, -np.ones(len(Z)), -squared_lengths(Z)])
-        K, own = self.slope.of(np.minimum(left @ _beside(Z).T - self.own_apart, 0.0))
+        K, own = self.slope.of(np.minimum(left @ _with_lengths(Z).T - self.own_offsets, 0.0))
         K = K.copy()  # for rbf it is h as well
         np.fill_diagonal(K, 1.0)
 
         def work(span: slice) -> tuple[Any, Any]:
             v = left @ self.rows[span].T
-            if self.apart is not None:
-                v -= self.apart[:, span]
+            if self.offsets is not None:
+                v -= self.offsets[:, span]
             s, h = self.slope.of(np.minimum(v, 0.0, out=v))
             return s @ self.sums[span, -1], h @ self.sums[span]
 
@@ -173,7 +173,7 @@ def dense(rows: Any) -> Matrix:
     return np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
 
 
-def _beside(Z: Matrix) -> Matrix:
+def _with_lengths(Z: Matrix) -> Matrix:
     """Return rows z beside ‖z‖² and 1."""
     return np.column_stack([Z, squared_lengths(Z), np.ones(len(Z))])
 
@@ -280,7 +280,7 @@ class Descent:
         if not movers.size:
             raise _Stop
         first = int(rng.choice(movers))
-        kin = movers[(movers != first) & (problem.own_apart[first, movers] < FAR)]
+        kin = movers[(movers != first) & (problem.own_offsets[first, movers] < FAR)]
         out = [first, *kin[np.argsort(-K[first, kin], kind="stable")[:1]].tolist()]
         stay = np.setdiff1d(np.arange(len(K)), out)
         for point in out:

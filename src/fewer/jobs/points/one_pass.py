@@ -68,8 +68,8 @@ class Coreset:
             part = replace(part.loaded(), weights=part.weights / (mass or 1.0), size=0, total=mass)
             raw = take_rows(block.X, part.first) if how.originals else None
             leaves.append(cls(part, raw, 0.0, how.plan, how.most).reduced())
-        found = merged_in_tree(leaves, cls.merged)
-        return replace(found, sample=replace(found.sample, size=every.size))
+        result = merged_in_tree(leaves, cls.merged)
+        return replace(result, sample=replace(result.sample, size=every.size))
 
     @property
     def rows(self) -> int:
@@ -136,14 +136,14 @@ def herded(gram: Vector, mean: Vector, count: int) -> Indices:
     >>> herded(gram, gram.mean(axis=1), 2).tolist()
     [1, 2]
     """
-    chosen = np.zeros(count, np.int64)
+    units = np.zeros(count, np.int64)
     free = np.zeros(len(mean))
     sums = np.zeros(len(mean))
     for i in range(count):
-        chosen[i] = int(np.argmax((i + 1) * mean - sums + free))
-        free[chosen[i]] = -np.inf
-        sums += gram[chosen[i]]
-    return np.sort(chosen)
+        units[i] = int(np.argmax((i + 1) * mean - sums + free))
+        free[units[i]] = -np.inf
+        sums += gram[units[i]]
+    return np.sort(units)
 
 
 def near_best_weights(gram: Vector, mean: Vector) -> Vector:
@@ -163,11 +163,11 @@ def near_best_weights(gram: Vector, mean: Vector) -> Vector:
         factor = cho_factor(own, lower=True, check_finite=False)
         both = np.column_stack([mean[used], np.ones(len(used))])
         free, ones = cho_solve(factor, both, check_finite=False).T
-        found = free + ones * ((1.0 - free.sum()) / ones.sum())
-        if found.min() >= 0 or len(used) == 1:
-            weights[used] = np.maximum(found, 0.0)
+        result = free + ones * ((1.0 - free.sum()) / ones.sum())
+        if result.min() >= 0 or len(used) == 1:
+            weights[used] = np.maximum(result, 0.0)
             return weights
-        used = used[found > 0]
+        used = used[result > 0]
 
 
 def kept_for(k: int) -> int:

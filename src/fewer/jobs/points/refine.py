@@ -24,12 +24,14 @@ MIN_TRIED, TRIED_PER_POINT = 2000, 8
 Narrow = npt.NDArray[np.float32]
 
 
-def squared_apart(A: Any, B: Any, similarity: Similarity) -> Vector:
+def squared_distances(A: Any, B: Any, similarity: Similarity) -> Vector:
     """Compute squared distances (a, b): of the rows, or s(x, x) + s(y, y) - 2 s(x, y) where the similarity has none."""
     if similarity.sparse and similarity.power:
         return np.asarray(np.maximum(distance_blocks(A, B), 0.0))
-    apart = similarity.itself(A)[:, None] + similarity.itself(B)[None, :] - 2.0 * similarity(A, B)
-    return np.asarray(np.maximum(apart, 0.0))
+    distances = (
+        similarity.itself(A)[:, None] + similarity.itself(B)[None, :] - 2.0 * similarity(A, B)
+    )
+    return np.asarray(np.maximum(distances, 0.0))
 
 
 def loss(same: Narrow, other: Narrow) -> Narrow:
@@ -47,19 +49,19 @@ def loss(same: Narrow, other: Narrow) -> Narrow:
 class Margins:
     """For each row the nearest and second nearest point of its own class and of the others, (2, n) each.
 
-    apart: (k, n) squared distances from the points, kin: (k, n) whether the labels agree.
+    distances: (k, n) squared distances from the points, kin: (k, n) whether the labels agree.
     """
 
-    def __init__(self, apart: Narrow, kin: npt.NDArray[np.bool_]) -> None:
-        self.apart, self.kin = apart, kin
-        self.first, self.owner, self.second = _two_least(by_class(apart, kin))
+    def __init__(self, distances: Narrow, kin: npt.NDArray[np.bool_]) -> None:
+        self.distances, self.kin = distances, kin
+        self.first, self.owner, self.second = _two_least(by_class(distances, kin))
 
     def replace(self, out: int, d: Narrow, kin: npt.NDArray[np.bool_]) -> None:
         """Put a newcomer in the place of a point; only the rows that either is near to are looked at again."""
-        leaving = self.apart[out] <= np.where(self.kin[out], *self.second)
+        leaving = self.distances[out] <= np.where(self.kin[out], *self.second)
         at = np.flatnonzero(leaving | (d <= np.where(kin, *self.second)))
-        self.apart[out], self.kin[out] = d, kin
-        near = by_class(self.apart[:, at], self.kin[:, at])
+        self.distances[out], self.kin[out] = d, kin
+        near = by_class(self.distances[:, at], self.kin[:, at])
         self.first[:, at], self.owner[:, at], self.second[:, at] = _two_least(near)
 
     def costs(self, d: Narrow, kin: npt.NDArray[np.bool_], weights: Vector, k: int) -> Vector:
@@ -75,9 +77,9 @@ class Margins:
         return changes
 
 
-def by_class(apart: Narrow, kin: npt.NDArray[np.bool_]) -> Narrow:
+def by_class(distances: Narrow, kin: npt.NDArray[np.bool_]) -> Narrow:
     """Return distances to points of a row's own class, and to those of the others: infinite where there is none."""
-    return np.where(np.stack([kin, ~kin]), apart, np.float32(np.inf))
+    return np.where(np.stack([kin, ~kin]), distances, np.float32(np.inf))
 
 
 def _two_least(table: Narrow) -> tuple[Narrow, Indices, Narrow]:
@@ -107,19 +109,23 @@ def refined(
     most = int(min(MAX_ROWS, in_time))
     judged = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     judges, labels, mass = rows[judged], codes[judged], weights[judged] / weights[judged].sum()
-    units, apart = units.copy(), squared_apart(rows[units], judges, similarity)
-    top = float(apart.max(where=np.isfinite(apart), initial=0.0)) or 1.0  # only ratios count
-    margins = Margins((apart / top).astype(np.float32), codes[units][:, None] == labels)
+    units, distances = units.copy(), squared_distances(rows[units], judges, similarity)
+    top = (
+        float(distances.max(where=np.isfinite(distances), initial=0.0)) or 1.0
+    )  # only ratios count
+    margins = Margins((distances / top).astype(np.float32), codes[units][:, None] == labels)
     value = float(mass @ loss(*margins.first))
     tries, size = min(MIN_TRIED + TRIED_PER_POINT * k, 4 * n), CANDIDATES_PER_BATCH
     for _ in range(-(-tries // size)):
         odds = mass * (0.05 + loss(*margins.first))
         drawn = rng.choice(len(judged), min(size, len(judged)), replace=False, p=odds / odds.sum())
         tried = np.setdiff1d(judged[drawn], units, assume_unique=True)
+        if not len(tried):
+            continue
         if deadline.passed:
             break
         with np.errstate(over="ignore"):
-            near = (squared_apart(rows[tried], judges, similarity) / top).astype(np.float32)
+            near = (squared_distances(rows[tried], judges, similarity) / top).astype(np.float32)
         for j, d in zip(tried, near, strict=True):
             kin = codes[j] == labels
             costs = margins.costs(d, kin, mass, k)

@@ -156,7 +156,7 @@ def _read(X: Any, options: PointsOptions, scales: bool) -> RowInput:
         shares = as_weights(
             np.where(complete | (not drops), weights, 0.0), table.rows, "sample_weight"
         )
-    found = encoded(
+    table_rows = encoded(
         table,
         options.columns,
         options.missing,
@@ -167,12 +167,12 @@ def _read(X: Any, options: PointsOptions, scales: bool) -> RowInput:
         sparse=sparse,
         shifts=scales,
     )
-    rows, top = finite_rows(found.rows, sparse)
-    kept = found.kept
+    rows, top = finite_rows(table_rows.rows, sparse)
+    kept = table_rows.kept
     if kept is not None and weights is not None:
         weights = weights[kept]
-    given = RowInput(rows, table.rows, top, None, None, weights, kept, found.encoding)
-    return _with_labels(replace(given, notes=tuple(found.notes)), labels)
+    entry = RowInput(rows, table.rows, top, None, None, weights, kept, table_rows.encoding)
+    return _with_labels(replace(entry, notes=tuple(table_rows.notes)), labels)
 
 
 def _read_both(X: Any, options: PointsOptions, scales: bool) -> RowInput:
@@ -216,9 +216,9 @@ def _read_both(X: Any, options: PointsOptions, scales: bool) -> RowInput:
         )
     beside = dict.fromkeys(("target", "target_weight", "groups", *GROUP_LIMITS, "units"))
     read_as = options.replace(columns=columns, sample_weight=pooled, **beside)
-    given = _read(both, read_as, scales)
+    entry = _read(both, read_as, scales)
     mass = np.ones(m) if own_weight is None else np.asarray(own_weight, np.float64)
-    return replace(given, mass=mass, notes=(*notes, *given.notes))
+    return replace(entry, mass=mass, notes=(*notes, *entry.notes))
 
 
 def _values(table: Table, weight: Any, option: str) -> Any:
@@ -274,12 +274,12 @@ def as_gram(X: Any) -> Any:
     return gram
 
 
-def _with_labels(given: RowInput, y: Any) -> RowInput:
+def _with_labels(entry: RowInput, y: Any) -> RowInput:
     """Add the codes of labels of all rows, of which some are kept."""
     if y is None:
-        return given
-    classes, codes = as_labels(y, given.size, given.kept)
-    return replace(given, labels=codes, classes=classes)
+        return entry
+    classes, codes = as_labels(y, entry.size, entry.kept)
+    return replace(entry, labels=codes, classes=classes)
 
 
 def as_labels(y: Any, size: int, kept: Indices | None = None) -> tuple[npt.NDArray[Any], Indices]:

@@ -202,13 +202,13 @@ def _bits(values: Any) -> Hashes:
 
 def _differ(rows: Any, a: Indices, b: Indices) -> npt.NDArray[np.bool_]:
     """Find whether rows a and b differ, for each pair, some pairs at a time."""
-    found = np.zeros(len(a), bool)
+    differs = np.zeros(len(a), bool)
     step = next(blocks(rows)).stop
     for start in range(0, len(a), step):
         part = slice(start, start + step)
         first, second = rows[a[part]], rows[b[part]]
         if sp.issparse(first):
-            found[part] = np.diff((first != second).tocsr().indptr) > 0
+            differs[part] = np.diff((first != second).tocsr().indptr) > 0
         else:
-            found[part] = (first != second).any(axis=1)
-    return found
+            differs[part] = (first != second).any(axis=1)
+    return differs

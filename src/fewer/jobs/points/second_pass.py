@@ -41,10 +41,12 @@ class PointsPlan:
     @classmethod
     def of(cls, first: FirstSummary) -> "PointsPlan":
         """Decide; of the candidates as many remain as can be compared with all rows."""
-        plan, found, options = first.plan, first.candidates, first.plan.options
+        plan, candidates, options = first.plan, first.candidates, first.plan.options
         if not first.exact:
-            found = found.take(slice(plan.compared(first.rows, found.numbers.shape[1])))
-        if not len(found.keys):
+            candidates = candidates.take(
+                slice(plan.compared(first.rows, candidates.numbers.shape[1]))
+            )
+        if not len(candidates.keys):
             raise InvalidInput("there are no rows with weight")
         encoding = None
         if plan.schema.named:
@@ -53,13 +55,13 @@ class PointsPlan:
             count = len(plan.schema.categories)
             encoding = Encoding(plan.schema, tuple(levels[:count]), equality=equality)
         comparison = Comparison(options.similarity, encoding=encoding)
-        sample = sample_of(found, first, comparison)
+        sample = sample_of(candidates, first, comparison)
         if first.exact:  # in the order of memory the search takes the same way to the same answer
-            order = np.argsort(found.positions)
+            order = np.argsort(candidates.positions)
             ordered = sample.take(order)
             distinct = merged(ordered.rows, ordered.labels, ordered.weights)[0]
             order = order if distinct is None else order[distinct]
-            found, sample = found.take(order), sample.take(order)
+            candidates, sample = candidates.take(order), sample.take(order)
         sample = sample.loaded()
         scaling = scaling_of(first, sample, encoding)
         if scaling is not None:
@@ -74,10 +76,10 @@ class PointsPlan:
             rng = np.random.default_rng([plan.seed, 1])
             width = sample.rows.shape[1]
             frequencies = frequencies_of(comparison.similarity, count, width, rng)
-        scaled = STANDARDIZED if plan.scales and found.numbers.shape[1] else ""
+        scaled = STANDARDIZED if plan.scales and candidates.numbers.shape[1] else ""
         gaps = plan.schema.note or dropped_note(first.dropped, first.rows)
         notes = tuple(filter(None, (scaled, *plan.schema.notes, gaps, note)))
-        numbers = None if plan.schema.named else found.numbers
+        numbers = None if plan.schema.named else candidates.numbers
         return cls(plan, sample, comparison, first.exact, numbers, frequencies, notes)
 
     def drawn(self, first: FirstSummary) -> "PointsPlan":
@@ -132,22 +134,22 @@ class PointsPlan:
         return Target(F, np.arange(len(own.weights)), whole=True)
 
 
-def sample_of(found: RowSet, first: FirstSummary, comparison: Comparison) -> Sample:
+def sample_of(rows: RowSet, first: FirstSummary, comparison: Comparison) -> Sample:
     """Make a sample of rows, encoded, with weights of sum one."""
     codes = []
     for j, levels in enumerate(first.levels):
         number = {label: i for i, label in enumerate(levels)}
-        codes.append(np.array([number[label] for label in found.labels[:, j]], np.int64))
+        codes.append(np.array([number[label] for label in rows.labels[:, j]], np.int64))
     labels: Indices | None = None
     classes = None
     if first.plan.labelled:
         labels, classes = codes.pop(), np.array(first.levels[-1])
-    rows, encoding = found.numbers, comparison.encoding
+    numbers, encoding = rows.numbers, comparison.encoding
     if encoding is not None:
         categories = [Levels(*both) for both in zip(encoding.levels, codes, strict=True)]
-        rows = encoding.rows(rows, categories)
-    weights, total = found.weights / found.weights.sum(), first.columns.total
-    return Sample(rows, weights, found.positions, first.rows, labels, classes, total=total)
+        numbers = encoding.rows(numbers, categories)
+    weights, total = rows.weights / rows.weights.sum(), first.columns.total
+    return Sample(numbers, weights, rows.positions, first.rows, labels, classes, total=total)
 
 
 def scaling_of(

@@ -65,28 +65,28 @@ class PreparedRows:
         target = target_of(sample, self.target, *how)
         rows = sample.at(target.candidates)
         C = self.limits.constraint(target.F.space, min(k, len(rows)), rows)
-        found = search(target, C, options, rng)
-        result = on_rows(found, target, sample, unit, [*self.notes, target.note])
+        solution = search(target, C, options, rng)
+        result = on_rows(solution, target, sample, unit, [*self.notes, target.note])
         answer = self._answered(Answer(result, self.comparison, target, sample), options, seed)
         if not options.moves:
             return answer
-        moved = move_points(answer.result, found, target, self, options, rng)
+        moved = move_points(answer.result, solution, target, self, options, rng)
         return answer._replace(result=moved)
 
     def _answered(self, answer: Answer, options: PointsOptions, seed: int | None) -> Answer:
         """Add the kept rows of X, what its index calls them, and how they were compared."""
-        chosen, labels, input_ = answer.result.indices, index_of(self.X), self.input
-        weights = None if input_.weights is None else np.asarray(input_.weights, np.float64)
-        source = Source(self.X, input_.kept, weights, options.precomputed)
-        if input_.mass is not None:
-            mine = slice(input_.n, None) if input_.kept is None else input_.kept >= input_.n
-            kept = None if input_.kept is None else input_.kept[mine] - input_.n
+        indices, labels, entry = answer.result.indices, index_of(self.X), self.input
+        weights = None if entry.weights is None else np.asarray(entry.weights, np.float64)
+        source = Source(self.X, entry.kept, weights, options.precomputed)
+        if entry.mass is not None:
+            mine = slice(entry.n, None) if entry.kept is None else entry.kept >= entry.n
+            kept = None if entry.kept is None else entry.kept[mine] - entry.n
             own = None if weights is None else weights[mine]
             source = Source(gathered(options.target), kept, own)
         result = replace(
             answer.result,
-            rows=None if options.precomputed else take_rows(self.X, chosen),
-            labels=None if labels is None else labels[chosen],
+            rows=None if options.precomputed else take_rows(self.X, indices),
+            labels=None if labels is None else labels[indices],
             compared=None if options.precomputed else self.comparison,
             source=source,
             seed=seed,
@@ -152,8 +152,8 @@ def prepare(
 
 def check_memory(k: int, n: int, options: PointsOptions) -> None:
     """Refuse a limit on memory in which not even the least that is kept fits."""
-    beside = [one for one in (options.labels, options.sample_weight) if one is not None]
-    each, memory = BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * len(beside), options.max_memory
+    roles = [one for one in (options.labels, options.sample_weight) if one is not None]
+    each, memory = BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * len(roles), options.max_memory
     if 8 * k * k > memory:
         raise InvalidInput(
             f"max_memory must hold k = {k} columns of at least {k} similarities, {8 * k * k} bytes, got {memory}"

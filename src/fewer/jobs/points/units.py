@@ -52,13 +52,13 @@ def solve_units(
     target = Target(MMD(Atoms(len(some)), H, part), some, whole=not note)
     C = limits.constraint(target.F.space, k, some)
     how = {"time_limit": options.deadline, "callback": options.callback, "rng": rng}
-    found = minimize(target.F, C, options.solver, **how)
-    bound = min(max(found.bound or 0.0, 0.0), found.value) if target.whole else None
-    chosen, weights = some[found.indices], np.asarray(found.weights)
-    rows, shares = rows_of_units(prepared, chosen, weights)
+    solution = minimize(target.F, C, options.solver, **how)
+    bound = min(max(solution.bound or 0.0, 0.0), solution.value) if target.whole else None
+    picks, weights = some[solution.indices], np.asarray(solution.weights)
+    rows, shares = rows_of_units(prepared, picks, weights)
     n = len(units.codes)
     result = replace(
-        found,
+        solution,
         indices=rows,
         weights=shares,
         table=None,
@@ -66,9 +66,9 @@ def solve_units(
         space=Atoms(n),
         words=Words("points", n, "MMD²"),
         total=sample.total,
-        units=names_of_units(units)[chosen],
+        units=names_of_units(units)[picks],
         unit_weights=weights,
-        note="; ".join(filter(None, [*prepared.notes, note, found.note])),
+        note="; ".join(filter(None, [*prepared.notes, note, solution.note])),
     )
     result = in_own_units(result, prepared.comparison.unit)
     return Answer(result, prepared.comparison, target, sample)
@@ -190,17 +190,17 @@ def summed_by_unit(block: Vector, down: Indices, across: Indices) -> tuple[slice
 
 
 def rows_of_units(
-    prepared: "PreparedRows", chosen: Indices, weights: Vector
+    prepared: "PreparedRows", picks: Indices, weights: Vector
 ) -> tuple[Indices, Vector]:
     """Find all rows of units that are compared, and the share of each in the weight of its unit."""
-    given, units = prepared.input, prepared.units
+    entry, units = prepared.input, prepared.units
     assert units is not None  # noqa: S101 - asked before
     mass = np.zeros(len(units.codes))
-    kept = slice(None) if given.kept is None else given.kept
-    mass[kept] = 1.0 if given.weights is None else given.weights
-    rows = np.flatnonzero(np.isin(units.codes, chosen))
-    rows = rows if given.kept is None else np.intersect1d(rows, given.kept)
+    kept = slice(None) if entry.kept is None else entry.kept
+    mass[kept] = 1.0 if entry.weights is None else entry.weights
+    rows = np.flatnonzero(np.isin(units.codes, picks))
+    rows = rows if entry.kept is None else np.intersect1d(rows, entry.kept)
     of_unit, codes = np.zeros(len(units.names)), units.codes[rows]
-    of_unit[chosen] = weights
+    of_unit[picks] = weights
     total = np.bincount(units.codes, mass, len(units.names))
     return rows, of_unit[codes] * mass[rows] / total[codes]
