@@ -18,8 +18,7 @@ from ...tables.frames import take_rows
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import (
     Estimator,
-    OfResult,
-    SetWithResult,
+    Learned,
     at_most,
     check_columns,
     our_error,
@@ -38,13 +37,13 @@ class PointsEstimator(Estimator):
     """k points chosen by `fit`, kept in attributes."""
 
     _encoding: Any = None
-    counts_: Any = SetWithResult()
-    weights_: Any = OfResult("weights")
-    gamma_: Any = SetWithResult()
-    mean_: Any = SetWithResult()
-    mmd_: Any = SetWithResult()
-    points_: Any = SetWithResult()
-    scale_: Any = SetWithResult()
+    counts_: Any = Learned()
+    weights_: Any = Learned("weights")
+    gamma_: Any = Learned()
+    mean_: Any = Learned()
+    mmd_: Any = Learned()
+    points_: Any = Learned()
+    scale_: Any = Learned()
 
     @property
     def _precomputed(self) -> bool:
@@ -159,7 +158,7 @@ class FewerPoints(
     ([0, 3], [0.4, 0.6], (5, 2))
     """
 
-    error_bound_: Any = SetWithResult()
+    error_bound_: Any = Learned()
 
     def fit(
         self,
@@ -312,7 +311,7 @@ class FewerSampler(
     ['a', 'b']
     """
 
-    sample_indices_: Any = OfResult("indices")
+    sample_indices_: Any = Learned("indices")
 
     def fit_resample(
         self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
