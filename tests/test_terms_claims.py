@@ -30,9 +30,8 @@ from fewer import (
 from fewer.deadline import Deadline
 from fewer.report.path import study_of
 from fewer.search import quadratic
-from fewer.search._starts import starts
-from fewer.search.fit import affordable
-from fewer.search.paths import relaxed_bounds, slope_error
+from fewer.search.fit import affordable, refitted
+from fewer.search.paths import path_supports, relaxed_bounds, slope_error
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 RNG = np.random.default_rng(0)
@@ -349,13 +348,12 @@ def test_a_long_path_shows_answers_on_its_way():
     rng = np.random.default_rng(7)
     Z = rng.standard_normal((200, 800))
     F = Moments(Atoms(800), Z, Z @ rng.dirichlet(np.ones(800)))
-    met = [pair for pair in starts(F, SparseSimplex(F.space, 150).rules) if pair is not None]
-    passed = [found for units, found in met if units is None]
-    assert [units is None for units, _ in met][:2] == [True, True]
-    for found in passed:
-        assert found.weights.sum() == pytest.approx(1.0)
-        assert len(found.units) <= 150
-    assert passed[1].value < passed[0].value
+    rules = SparseSimplex(F.space, 150).rules
+    met = [pair for pair in path_supports(F, rules) if pair is not None]
+    assert [ends for ends, _ in met][:3] == [False, False, True]
+    assert all(len(units) <= 150 for _, units in met)
+    values = [refitted(F, rules, units).value for _, units in met[:3]]
+    assert values == sorted(values, reverse=True)
 
 
 def test_a_callback_is_asked_wherever_a_search_pauses():
