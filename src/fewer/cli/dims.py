@@ -120,11 +120,11 @@ def title_of(label: str) -> "Callable[[Problem], str]":
     from ._run import of_all
 
     def title(problem: Any) -> str:
-        if not hasattr(problem, "coding"):
+        if not hasattr(problem, "problem"):
             return f"{of_all(problem, 'columns')} for the rows of {label}"
-        coding = problem.coding
-        whole = "" if coding.units is None else f" in whole units ({len(coding.units)} in all)"
-        return f"of {coding.n - len(coding.exclude)} columns{whole} for {coding.X.shape[0]} rows of {label}"
+        units, rows = problem.problem.units, len(problem.problem.summary.weights)
+        whole = "" if units.labels is None else f" in whole units ({len(units)} in all)"
+        return f"of {len(units.columns(problem.allowed))} columns{whole} for {rows} rows of {label}"
 
     return title
 

@@ -149,14 +149,12 @@ def uses(
 
 def is_coded(column: "Column") -> bool:
     """Whether dims takes a column unasked: labels, truth values, or whole numbers from 0 on."""
-    from ..jobs.dims.coding import whole_numbers
+    from ..jobs.dims.summary import are_codes
 
     if column.kind != "number":
         return column.kind in ("category", "boolean")
-    try:
-        return len(whole_numbers(column)) > 0
-    except InvalidInput:
-        return False
+    values = column.values
+    return len(values) > 0 and bool((are_codes(values) | (values != values)).all())
 
 
 def show(

@@ -51,23 +51,14 @@ ABOUT_COLUMNS = ("n_features_in_", "feature_names_in_")
 """What `partial_fit` learns at its first call and keeps."""
 
 
-class OfResult:
-    """An attribute of a fitted estimator that its `result_` has; a list where there are several results."""
+class Learned:
+    """An attribute of a fitted estimator: a field of its `result_`, or what is set together with that.
 
-    def __init__(self, field: str) -> None:
+    Where there are several results a field is a list.
+    """
+
+    def __init__(self, field: str = "") -> None:
         self.field = field
-
-    def __get__(self, estimator: Any, owner: Any = None) -> Any:
-        if estimator is None:
-            return self
-        results = estimator.result_
-        if isinstance(results, list):
-            return [getattr(result, self.field) for result in results]
-        return getattr(results, self.field)
-
-
-class SetWithResult:
-    """An attribute of a fitted estimator that is set together with its `result_`."""
 
     def __set_name__(self, owner: Any, name: str) -> None:
         self.name = name
@@ -75,10 +66,14 @@ class SetWithResult:
     def __get__(self, estimator: Any, owner: Any = None) -> Any:
         if estimator is None:
             return self
-        _ = estimator.result_
-        if self.name not in vars(estimator):
-            raise AttributeError(f"{type(estimator).__name__} has no {self.name} after this fit")
-        return vars(estimator)[self.name]
+        results = estimator.result_
+        if not self.field:
+            if self.name not in vars(estimator):
+                raise AttributeError(f"this fit of {type(estimator).__name__} sets no {self.name}")
+            return vars(estimator)[self.name]
+        if isinstance(results, list):
+            return [getattr(result, self.field) for result in results]
+        return getattr(results, self.field)
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -94,10 +89,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     _option_names: ClassVar[tuple[str, ...]] = ()
     _stream: Tree[Any] | None = None
 
-    indices_: Any = OfResult("indices")
-    value_: Any = OfResult("value")
-    bound_: Any = OfResult("bound")
-    gap_: Any = OfResult("gap")
+    indices_: Any = Learned("indices")
+    value_: Any = Learned("value")
+    bound_: Any = Learned("bound")
+    gap_: Any = Learned("gap")
 
     def __init_subclass__(
         cls, options: type[Options] | None = None, withheld: Sequence[str] = (), **more: Any
@@ -235,17 +230,15 @@ def readable(X: Any, missing: bool = False) -> Any:
     """
     X = unmasked(gathered(X), "X")
     if sp.issparse(X):
-        if len(X.shape) != 2:
-            raise InvalidInput(
-                f"X must have shape (rows, columns), got a sparse array of shape {X.shape}"
-            )
+        if X.ndim != 2:
+            raise InvalidInput(f"X must have shape (rows, columns), got {X.shape}", "X")
         as_sparse(X, "X")
         return X
     array = read(X, "X")
     objects = array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)
     if objects and missing and not is_frame(X):
-        gaps = [x is None or (isinstance(x, float) and x != x) for x in array.flat]
-        as_numbers(np.where(np.reshape(gaps, array.shape), 0.0, array), "X")
+        gaps = np.reshape([x is None for x in array.flat], array.shape)
+        as_numbers(np.where(gaps, np.nan, array), "X")
     elif is_frame(X) or objects or array.dtype.kind in "mMSUV":
         as_numbers(X, "X")
     return as_array(X, "X") if array.dtype == np.longdouble else X
@@ -259,11 +252,8 @@ def validated(estimator: Any, X: Any, *data: Any, missing: bool = False, **optio
     X = readable(X, missing)
     for y in data:
         labels = read(unmasked(y, "y"), "y")
-        numeric = options.get("y_numeric") and y is not None
-        if numeric and labels.dtype.kind != "c":  # which scikit-learn names
-            labels = as_numbers(y, "y")
-        if labels.dtype == np.longdouble:
-            as_array(labels, "y")
+        if options.get("y_numeric") and y is not None and labels.dtype.kind != "c":
+            as_numbers(y, "y")
     with our_error():
         return validate_data(estimator, X, *data, **options)
 

@@ -18,11 +18,11 @@ from .._validation import (
     known,
     shown,
 )
-from .column import Column, columns_of
-from .frames import index_of, is_indexed, is_table, names_of, put_columns, take_rows
+from .column import Column, Table, columns_of
+from .frames import index_of, is_indexed, is_table, put_columns, take_rows
 from .missing import dropped_note, missing_value, nothing_whole
-from .names import known_name, quoted
-from .schema import left_out
+from .names import quoted
+from .schema import as_kind, left_out
 from .source import is_lazy
 
 RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
@@ -105,41 +105,40 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
         raise InvalidInput(
             "prices must be in memory, for returns compare a row with the one before; got data in blocks"
         )
-    if is_table(prices):
-        return _returns_of_table(gathered(prices), kind, date, missing)
-    if date is not None:
-        raise InvalidInput(f"date names a column of a table, but prices is {type(prices).__name__}")
-    values = as_numbers(prices, "prices").astype(np.float64)
-    if values.ndim not in (1, 2) or 0 in values.shape:
-        raise InvalidInput(
-            f"prices must have shape (r,) or (r, n) with at least one price, got {values.shape}"
-        )
-    matrix = values.reshape(len(values), -1)
-    names = [f"column {i}" for i in range(matrix.shape[1])]
-    panel = Panel(matrix, names, np.arange(len(matrix))).without_gaps(missing).returns(kind)
-    return panel.values.reshape(-1, *values.shape[1:])
-
-
-def _returns_of_table(table: Any, kind: str, date: Any, missing: str) -> Any:
-    """Return the table with returns in its columns of prices, without its first row in order of time."""
-    if not is_frame(table):
-        frame = _returns_of_table(table.to_frame(), kind, date, missing)
-        return frame.iloc[:, 0] if is_indexed(table) else frame.to_series(0)
-    names, columns = names_of(table), columns_of(table)
-    order = time_order(table, date)
-    places = [
-        i
-        for i, column in enumerate(columns)
+    prices = gathered(prices)
+    if is_table(prices) and not is_frame(prices):
+        frame = returns(prices.to_frame(), kind, date=date, missing=missing)
+        return frame.iloc[:, 0] if is_indexed(prices) else frame.to_series(0)
+    X, order = prices, None
+    if is_frame(prices):
+        order = time_order(prices, date)
+    else:
+        if date is not None:
+            raise InvalidInput(
+                f"date names a column of a table, but prices is {type(prices).__name__}"
+            )
+        values = as_numbers(prices, "prices")
+        if values.ndim not in (1, 2) or 0 in values.shape:
+            raise InvalidInput(
+                f"prices must have shape (r,) or (r, n) with at least one price, got {values.shape}"
+            )
+        X = values.reshape(len(values), -1)
+    table = Table.of(X)
+    columns = {
+        place: column
+        for place, column in enumerate(table.columns)
         if column.name != date and column.kind == "number" and not left_out(column)
-    ]
-    if not places:
+    }
+    if not columns:
         raise InvalidInput("prices has no column of numbers")
-    rows = np.arange(len(columns[0].values)) if order is None else order.rows
-    matrix = np.column_stack([columns[i].values for i in places]).astype(np.float64)[rows]
-    words = [f"column {shown(names[i])}" for i in places]
-    panel = Panel(matrix, words, rows, index_of(table)).without_gaps(missing).returns(kind)
-    columns_by_place = dict(zip(places, panel.values.T, strict=True))
-    return put_columns(take_rows(table, panel.rows), columns_by_place)
+    rows = np.arange(table.rows) if order is None else order.rows
+    matrix = np.column_stack([column.values for column in columns.values()])[rows]
+    words = [f"column {shown(column.name)}" for column in columns.values()]
+    panel = Panel(matrix, words, rows, index_of(prices)).without_gaps(missing).returns(kind)
+    if order is None and X is not prices:
+        return panel.values.reshape(-1, *values.shape[1:])
+    each = dict(zip(columns, panel.values.T, strict=True))
+    return put_columns(take_rows(prices, panel.rows), each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +218,23 @@ class Order(NamedTuple):
     dates: Vector
     rows: Indices
 
+    @classmethod
+    def of(cls, name: Any, dates: Vector) -> "Order":
+        """Sort dates, none of which may occur twice.
+
+        >>> Order.of("day", np.array([3.0, 1.0, 2.0])).rows.tolist()
+        [1, 2, 0]
+        """
+        rows = np.argsort(dates, kind="stable")
+        twice = np.flatnonzero(np.diff(dates[rows]) == 0.0)
+        if twice.size:
+            first, second = rows[twice[0]], rows[twice[0] + 1]
+            day = np.datetime64(int(dates[first]), "s")
+            raise InvalidInput(
+                f"the date {day} is in rows {first} and {second} of column {shown(name)}; each date may be there once"
+            )
+        return cls(name, dates, rows)
+
 
 def time_order(table: Any, date: Any = None) -> Order | None:
     """Return the order by the column `date`, else by the dates that a table has; None where it is in order of these.
@@ -227,19 +243,18 @@ def time_order(table: Any, date: Any = None) -> Order | None:
     order, it is refused.
     """
     if date is not None:
-        column = columns_of(table)[names_of(table).index(known_name(date, names_of(table), "date"))]
-        dates = instants(column)
-        return Order(date, dates, by_date(dates, date))
+        column = Table.of(table).column(date, "date")
+        return Order.of(date, instants(column))
     known = dates_of(table)
     if not known or any((np.diff(dates) >= 0.0).all() for dates in known.values()):
         return None
+    name = next(iter(known))
     if len(known) > 1:
         raise InvalidInput(
             f"rows of prices must be in order of time, and are in that of none of {quoted(list(known))}; "
-            f"date={next(iter(known))!r} sorts them"
+            f"date={name!r} sorts them"
         )
-    ((name, dates),) = known.items()
-    return Order(name, dates, by_date(dates, name))
+    return Order.of(name, known[name])
 
 
 def dates_of(table: Any) -> dict[Any, Vector]:
@@ -265,18 +280,11 @@ def dates_of(table: Any) -> dict[Any, Vector]:
 
 
 def instants(column: Column) -> Vector:
-    """The dates of a column as seconds from 1970, (N,); text is read as ISO dates, and nothing may be missing."""
+    """Return the dates of a column as seconds from 1970, (N,); text is read as ISO dates, and nothing may be missing."""
     if column.missing is not None:
-        raise InvalidInput(
-            f"the date in column {shown(column.name)}, row {int(np.argmax(column.missing))} is missing"
-        )
-    if column.kind != "category":
-        return np.asarray(column.values, np.float64)
-    levels, codes = column.levels
-    seconds = np.array(
-        [instant(text, f"column {shown(column.name)}") for text in levels], np.float64
-    )
-    return np.asarray(seconds[codes])
+        row = int(np.argmax(column.missing))
+        raise InvalidInput(f"the date in column {shown(column.name)}, row {row} is missing")
+    return np.asarray(as_kind(column, "date").values, np.float64)
 
 
 def instant(text: Any, where: str) -> float:
@@ -291,20 +299,3 @@ def instant(text: Any, where: str) -> float:
         raise InvalidInput(
             f"{where}: expected a date such as 2019-01-31, got {shown(text)}", where
         ) from None
-
-
-def by_date(dates: Vector, name: Any) -> Indices:
-    """The order of time; no date may occur twice.
-
-    >>> by_date(np.array([3.0, 1.0, 2.0]), "day").tolist()
-    [1, 2, 0]
-    """
-    order = np.argsort(dates, kind="stable")
-    twice = np.flatnonzero(np.diff(dates[order]) == 0.0)
-    if twice.size:
-        a, b = order[twice[0]], order[twice[0] + 1]
-        day = np.datetime64(int(dates[a]), "s")
-        raise InvalidInput(
-            f"the date {day} is in rows {a} and {b} of column {shown(name)}; each date may be there once"
-        )
-    return np.asarray(order)

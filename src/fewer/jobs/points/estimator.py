@@ -11,7 +11,7 @@ from ..._validation import InvalidInput, as_flag, gathered, is_frame
 from ...result import Result
 from ...tables.frames import take_rows
 from ...tables.source import head_of, is_lazy, source_of
-from ..estimator import Estimator, OfResult, SetWithResult, at_most, check_columns, validated
+from ..estimator import Estimator, Learned, at_most, check_columns, validated
 from .blocks import choose_points
 from .comparison import Comparison, comparison_of
 from .options import PointsOptions
@@ -23,13 +23,13 @@ class PointsEstimator(Estimator):
     """k points chosen by `fit`, kept in attributes."""
 
     _encoding: Any = None
-    counts_: Any = SetWithResult()
-    weights_: Any = OfResult("weights")
-    gamma_: Any = SetWithResult()
-    mean_: Any = SetWithResult()
-    mmd_: Any = SetWithResult()
-    points_: Any = SetWithResult()
-    scale_: Any = SetWithResult()
+    counts_: Any = Learned()
+    weights_: Any = Learned("weights")
+    gamma_: Any = Learned()
+    mean_: Any = Learned()
+    mmd_: Any = Learned()
+    points_: Any = Learned()
+    scale_: Any = Learned()
 
     @property
     def _precomputed(self) -> bool:

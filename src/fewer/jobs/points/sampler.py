@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_consistent_length
 from ..._validation import as_flag
 from ...options import option
 from ...tables.frames import take_rows
-from ..estimator import OfResult, our_error
+from ..estimator import Learned, our_error
 from .estimator import PointsEstimator
 from .options import GROUP_LIMITS, WEIGHT_LIMITS, PointsOptions
 
@@ -57,7 +57,7 @@ class FewerSampler(
     ['a', 'b']
     """
 
-    sample_indices_: Any = OfResult("indices")
+    sample_indices_: Any = Learned("indices")
 
     def fit_resample(
         self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None

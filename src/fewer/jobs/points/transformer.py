@@ -13,7 +13,7 @@ from ..._validation import as_flag
 from ...options import option
 from ...result import Result
 from ...tables.source import Block, is_lazy, lazily
-from ..estimator import SetWithResult
+from ..estimator import Learned
 from .bandwidth import first_best
 from .blocks import error_bound, solved
 from .estimator import PointsEstimator
@@ -81,7 +81,7 @@ class FewerPoints(
     ([0, 3], [0.4, 0.6], (5, 2))
     """
 
-    error_bound_: Any = SetWithResult()
+    error_bound_: Any = Learned()
 
     def fit(
         self,
