@@ -29,7 +29,7 @@ from fewer import (
     points,
 )
 from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
-from fewer.cli.points import points as command
+from fewer.cli.jobs import points as command
 from fewer.deadline import Deadline
 from fewer.distances import distance_blocks
 from fewer.jobs.points import merge as _merge

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from fewer import points
-from fewer.cli.points import points as command
+from fewer.cli.jobs import points as command
 from fewer.datasets import customers
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))

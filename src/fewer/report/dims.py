@@ -58,6 +58,13 @@ class DimsStudy(Study):
             return UNBOUNDED
         return len(self.allowed)
 
+    @property
+    def scope(self) -> str:
+        """What there is to choose from, in words."""
+        coding = self.coding
+        whole = "" if coding.units is None else f" in whole units ({len(coding.units)} in all)"
+        return f"of {coding.n - len(coding.exclude)} columns{whole} for {coding.X.shape[0]} rows"
+
     @cached_property
     def names(self) -> list[Any]:
         """The names of all columns, or their numbers."""
