@@ -1,16 +1,16 @@
 """One version of `fewer` in a process of its own: reads calls as lines of JSON, writes an answer in JSON to each.
 
-A call: {"job", "input": path of an npz, "k", "options": {...}, "seed"}, and "times" where it is to be repeated. An
-answer: {"indices", "weights" (None for dims), "seconds" (CPU time; the mean of repeated calls), "wall" (seconds of wall
-time), "signatures" (of the package's compiled functions, after the call), "compiled" (how many of them came with this
-call), "proof" (whether a bound above 0 is proven)} or {"error"}.
+A call: {"job", "road", "input": path of an npz, "k", "options": {...}, "seed"}. An answer: {"indices", "weights" (None
+for dims), "seconds" (CPU time), "wall" (seconds of wall time), "compiled" (how many compiled functions of the package
+came with this call), "proof" (whether a bound above 0 is proven)} or {"error"}.
 Run by `versions.Version` with the folder of the package as its argument.
 """
 
 import faulthandler
-import inspect
 import json
 import os
+import resource
+import subprocess
 import sys
 import time
 import warnings
@@ -22,9 +22,8 @@ import scipy.sparse as sp
 
 PATIENCE_SECONDS = 600
 """Wall time after which a call counts as one that does not answer: the process ends."""
-COMPILED = ("fewer._jit", "fewer._compiled")
-NAMES = {"objective": ("objective", "metric", "loss"), "labels": ("labels", "y")}
-"""Options that are called differently in some versions."""
+COMPILED = ("fewer._compiled",)
+BLOCKS = 8
 
 
 def loaded(path: str) -> dict[str, Any]:
@@ -49,54 +48,59 @@ def signatures() -> int:
     return sum(len(found) for found in counted if isinstance(found, list))
 
 
-def named(function: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Options by the names that this version's function has."""
-    known = inspect.signature(function).parameters
-    return {
-        next((n for n in NAMES.get(name, ()) if n in known), name): value
-        for name, value in options.items()
-    }
+def called(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """Call the function, on arrays or on blocks of them."""
+    import fewer
+
+    data = [arrays[name] for name in sorted(arrays) if name.isdigit()]
+    more = {name: value for name, value in arrays.items() if not name.isdigit()}
+    if call["road"] == "blocks":
+        parts = [np.array_split(array, BLOCKS) for array in data]
+        blocks = parts[0] if len(data) == 1 else list(zip(*parts, strict=True))
+        data = [lambda: iter(blocks), None][: len(data)]
+    options = {**call["options"], **more, "rng": call["seed"]}
+    result = getattr(fewer, call["job"])(*data, k=call["k"], **options)
+    weights = None if call["job"] == "dims" else np.asarray(result.weights).tolist()
+    proof = bool((result.bound or 0.0) > 0.0)
+    return {"indices": np.asarray(result.indices).tolist(), "weights": weights, "proof": proof}
 
 
-def kept(job: str, result: Any) -> dict[str, Any]:
-    """Indices and weights of a result, whichever members the version has."""
-    indices = np.asarray(result.indices if hasattr(result, "indices") else result.support)
-    weights = (
-        result.weights
-        if hasattr(result, "weights")
-        else np.asarray(result.p)[indices]
-        if job != "dims"
-        else None
-    )
-    return {
-        "indices": indices.tolist(),
-        "weights": None if weights is None else np.asarray(weights).tolist(),
-    }
+def commanded(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """Run the command on a file, written beside the input when it is first asked for."""
+    data = np.column_stack(list(arrays.values()))
+    names = [f"c{i}" for i in range(data.shape[1])]
+    file, more = Path(call["input"]).with_suffix(".npy"), []
+    if call["job"] in ("terms", "bins"):
+        file = file.with_suffix(".csv")
+        more = ["--target", names[-1]] if call["job"] == "terms" else ["--counts"]
+    is_new = not file.exists()  # the first run may compile
+    if is_new:
+        if file.suffix == ".npy":
+            np.save(file, data)
+        else:
+            np.savetxt(file, data, "%.17g", ",", header=",".join(names), comments="")
+    command = [call["job"], str(file), "-k", str(call["k"]), "--seed", str(call["seed"])]
+    words = [sys.executable, "-m", "fewer", *command, *more, "--json", "-q"]
+    output = subprocess.run(words, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    (answer,) = json.loads(output)["answers"]
+    weights = None if call["job"] == "dims" else answer["kept"]["weight"]
+    proof = (answer["bound"] or 0.0) > 0.0
+    indices = answer["indices"]
+    return {"indices": indices, "weights": weights, "proof": proof, "compiled": int(is_new)}
+
+
+def processor() -> float:
+    """CPU seconds of this process and of those that it ran."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + used.ru_utime + used.ru_stime
 
 
 def answer(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
-    """Call the job: arrays named by digits in their order, k, the rest by name."""
-    import fewer
-
-    function = getattr(fewer, call["job"])
-    positional = [arrays[name] for name in sorted(arrays) if name.isdigit()]
-    more = {name: value for name, value in arrays.items() if not name.isdigit()}
-    options = named(function, {**call["options"], **more, "rng": call["seed"]})
-    before, began, clock = signatures(), time.process_time(), time.perf_counter()
-    many = call.get("times", 1)
-    for _ in range(many):
-        result = function(*positional, k=call["k"], **options)
-    times = {
-        "seconds": (time.process_time() - began) / many,
-        "wall": (time.perf_counter() - clock) / many,
-    }
-    counts = {"signatures": signatures(), "compiled": signatures() - before}
-    return {
-        **kept(call["job"], result),
-        **counts,
-        **times,
-        "proof": bool((result.bound or 0.0) > 0.0),
-    }
+    """Answer a call, and say what it took."""
+    before, began, clock = signatures(), processor(), time.perf_counter()
+    found = commanded(call, arrays) if call["road"] == "command" else called(call, arrays)
+    times = {"seconds": processor() - began, "wall": time.perf_counter() - clock}
+    return {"compiled": signatures() - before, **found, **times}
 
 
 def main() -> None:

@@ -33,17 +33,17 @@ def tree_of(commit: str, folder: Path, keep: bool = False) -> Iterator[Path]:
             git("worktree", "remove", "--force", str(tree))
 
 
-def environment(tree: Path, cache: Path | None = None) -> dict[str, str]:
-    """What a process needs to import the tree's package on one thread, with a numba cache of its own if given."""
-    own = {"PYTHONPATH": str(tree / "src"), **{f"{name}_NUM_THREADS": "1" for name in THREADS}}
-    return {**os.environ, **own, **({} if cache is None else {"NUMBA_CACHE_DIR": str(cache)})}
+def environment(tree: Path) -> dict[str, str]:
+    """What a process needs to import the tree's package on one thread."""
+    threads = {f"{name}_NUM_THREADS": "1" for name in THREADS}
+    return {**os.environ, "PYTHONPATH": str(tree / "src"), **threads}
 
 
 class Version:
     """One version in a long-lived process; a process that ended is started anew by the next call."""
 
-    def __init__(self, name: str, tree: Path, cache: Path | None = None) -> None:
-        self.name, self.tree, self.cache = name, tree, cache
+    def __init__(self, name: str, tree: Path) -> None:
+        self.name, self.tree = name, tree
         self.process: Any = None
 
     def ask(self, **call: Any) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Version:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=environment(self.tree, self.cache),
+            env=environment(self.tree),
         )
 
     def end(self) -> None:

@@ -32,13 +32,9 @@ class Catalogue(Mapping[str, Experiment]):
     def __getitem__(self, name: str) -> Experiment:
         if name not in TITLES:
             raise KeyError(name)
-        home = import_module(f".{self.home(name)}", __package__)
+        home = import_module(f".{HOMES.get(name, name)}", __package__)
         experiment: Experiment = home.EXPERIMENTS[name]
         return experiment
-
-    def home(self, name: str) -> str:
-        """The module of an experiment: those of one module compile, and load, the same things."""
-        return HOMES.get(name, name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(TITLES)

@@ -1,16 +1,30 @@
 """Section 4.2's compression of a histogram to k bins from random expectations: the problem and every method."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lasso_path, orthogonal_mp
 
-from fewer import Atoms, Constant, Doubling, Moments, Momentum, SparseSimplex, bins, iht
+from fewer import (
+    Atoms,
+    Constant,
+    Doubling,
+    Moments,
+    Momentum,
+    Refitting,
+    Simplex,
+    SparseSimplex,
+    bins,
+    iht,
+)
 
-from .arrays import Vector, random_start
-from .baselines import least_squares as baselines
+from .arrays import Indices, Vector, project_simplex, random_start
 from .data import charges
 from .experiment import Row, Setting, thinned
 
@@ -109,30 +123,75 @@ def job(task: Problem, budgets: tuple[int, ...], **options: Any) -> Answers:
         yield k, bins(counts=task.p, k=k, preserve=task.F.A, rng=task.seed, **options).p
 
 
+def largest(v: Vector, k: int) -> Indices:
+    """Sorted indices of the k largest entries; among equals the lowest indices."""
+    return np.sort(np.argsort(-v, kind="stable")[:k])
+
+
+def onto(F: Moments, k: int, q: Vector, refit: bool) -> Vector:
+    """A vector brought onto the k-sparse simplex on its k largest positive entries: projected, or refitted.
+
+    Entries at zero stay out. Filling up with them in index order would hand a histogram, whose mass
+    lies in its first bins, a support that the baseline never chose.
+    """
+    entries = largest(q, k)
+    positive = entries[q[entries] > 0.0]
+    entries = positive if positive.size else entries[:1]
+    p = np.zeros(q.size)
+    p[entries] = project_simplex(q[entries])
+    return F.best_on(entries) if refit else p
+
+
 def pursuit(task: Problem, budgets: tuple[int, ...]) -> Answers:
     """Orthogonal matching pursuit, one path for all k, then projected."""
-    path = baselines.pursuit_path(task.F, max(budgets))
+    F = task.F
+    steps = min(max(budgets), len(F.b))
+    path = np.asarray(orthogonal_mp(F.A, F.b, n_nonzero_coefs=steps, return_path=True))
+    path = path.reshape(F.space.size, -1)
     for k in budgets:
-        yield k, baselines.onto(task.F, k, path[:, min(k, path.shape[1]) - 1], refit=False)
+        yield k, onto(F, k, path[:, min(k, path.shape[1]) - 1], refit=False)
 
 
 def accelerated(task: Problem, budgets: tuple[int, ...]) -> Answers:
-    """Accelerated IHT with refits, anew for every k."""
+    """Accelerated IHT with refits from the k steepest entries, anew for every k."""
+    F = task.F
     for k in budgets:
-        yield k, baselines.accelerated_iht(task.F.A, task.F.b, k)
+        start = F.best_on(largest(-F.gradient(np.zeros(F.space.size)), k))
+        yield k, iht(F, task.sparse(k), start=start, step=Refitting(), max_iter=300).p
 
 
 def lasso(
     task: Problem, budgets: tuple[int, ...], *, gamma: str, positive: bool = False
 ) -> Answers:
-    """Lasso, one path for all k, then projected; gamma the best by training error, 1, or the one that leaves k."""
+    """Lasso, min ‖A q - b‖² + gamma ‖q‖₁, one path for all k, then projected.
+
+    gamma is the best of 20 by training error, from the largest useful one down to a thousandth of
+    it; 1; or the largest that leaves k entries.
+    """
     F = task.F
-    gammas = [1.0] if gamma == "one" else None
-    path = baselines.lasso_solutions(F, positive=positive, gammas=gammas)
+    steepest = float(np.abs(F.A.T @ F.b).max()) / len(F.b)
+    gammas = steepest * np.logspace(0, -3, 20)
+    if gamma == "one":
+        gammas = np.array([0.5 / len(F.b)])
+    with warnings.catch_warnings():  # the smallest gammas end at max_iter
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _, paths, _ = lasso_path(F.A, F.b, positive=positive, alphas=gammas, max_iter=2000)
+    path = list(paths.T)
     for k in budgets:
         enough = [q for q in path if np.count_nonzero(q) >= k] if gamma == "entries" else []
-        candidates = enough[:1] or path
-        yield k, baselines.best_of(F, [baselines.onto(F, k, q, refit=False) for q in candidates])
+        answers = [onto(F, k, q, refit=False) for q in enough[:1] or path]
+        yield k, min(answers, key=F.value)
+
+
+def nonnegative_whole(F: Moments) -> Vector:
+    """Least squares over q >= 0, by SciPy's active set."""
+    return np.asarray(nnls(F.A, F.b)[0])
+
+
+def simplex_whole(F: Moments) -> Vector:
+    """Least squares over the whole simplex by accelerated projected steps."""
+    even = np.full(F.space.size, 1 / F.space.size)
+    return iht(F, Simplex(F.space), step=Momentum(), start=even, max_iter=2000).p
 
 
 def once(
@@ -141,16 +200,24 @@ def once(
     """A baseline solved once without k; its k largest entries, projected or refitted."""
     q = solve(task.F)
     for k in budgets:
-        yield k, baselines.onto(task.F, k, q, refit=refit)
+        yield k, onto(task.F, k, q, refit=refit)
 
 
 def at_random(task: Problem, budgets: tuple[int, ...]) -> Answers:
     """The best of as many random k-sparse distributions as IHT has iterations."""
+    F = task.F
     for k in budgets:
-        yield (
-            k,
-            baselines.at_random(task.F.A, task.F.b, k, tries=task.size.iterations, rng=task.seed),
-        )
+        generator = np.random.default_rng(task.seed)
+        best, lowest = np.zeros(F.space.size), np.inf
+        for _ in range(task.size.iterations):
+            entries = generator.choice(F.space.size, k, replace=False)
+            weights = generator.dirichlet(np.ones(k))
+            residual = F.A[:, entries] @ weights - F.b
+            if residual @ residual < lowest:
+                lowest = float(residual @ residual)
+                best = np.zeros(F.space.size)
+                best[entries] = weights
+        yield k, best
 
 
 IHTS: dict[str, "partial[Answers]"] = {
@@ -193,8 +260,8 @@ OURS: dict[str, "partial[Answers]"] = {
 STRONGER: dict[str, "partial[Answers]"] = {
     "Lasso >= 0": partial(lasso, gamma="best", positive=True),
     "OMP": partial(pursuit),
-    "NNLS, k largest": partial(once, solve=baselines.nonnegative_whole, refit=True),
-    "two-stage": partial(once, solve=baselines.simplex_whole, refit=False),
+    "NNLS, k largest": partial(once, solve=nonnegative_whole, refit=True),
+    "two-stage": partial(once, solve=simplex_whole, refit=False),
     "accelerated IHT": partial(accelerated),
 }
 METHODS: dict[str, "partial[Answers]"] = {**IHTS, **PAPER, **OURS, **STRONGER}

@@ -12,8 +12,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from fewer import MMD, Atoms, Constant, Doubling, FewerPointsClassifier, SparseSimplex, iht, points
 
+from . import prototypes
 from .arrays import Indices, Vector
-from .baselines import prototypes as baselines
 from .catalogue import TITLES
 from .chance import above_zero, best_is_one_of, everywhere, lower_at_all
 from .data import Digits, checksum, digits
@@ -81,7 +81,7 @@ def of_point(p: Vector) -> Chosen:
 def greedy_order(data: str | None, quick: bool, local: bool) -> Indices:
     """The rows of MMD-critic's greedy in the order of their choice: the first k are its answer for k."""
     task = problem(data, quick)
-    return baselines.critic_order(
+    return prototypes.critic_order(
         task.data.X,
         budgets(Setting(1, quick))[-1],
         y=task.data.y if local else None,
@@ -141,7 +141,7 @@ def by_baseline(
     task: Problem, k: int, seed: int, *, choose: Callable[..., Chosen], labels: bool
 ) -> Chosen:
     """A baseline with its own weights."""
-    return choose(task.data.X, k, y=task.data.y if labels else None, gamma=task.gamma, rng=seed)
+    return choose(task.data.X, k, y=task.data.y if labels else None, rng=seed)
 
 
 IHTS: dict[str, "partial[Chosen]"] = {
@@ -165,7 +165,7 @@ WORDS = {
 PAPER: dict[str, "partial[Chosen]"] = {
     "Local Greedy": partial(critic, labels=True),
     "Global Greedy": partial(critic, labels=False),
-    "PS": partial(by_baseline, choose=baselines.prototype_selection, labels=True),
+    "PS": partial(by_baseline, choose=prototypes.prototype_selection, labels=True),
 }
 OURS: dict[str, "partial[Chosen]"] = {
     "FewerPointsClassifier": partial(classifier),
@@ -174,7 +174,7 @@ OURS: dict[str, "partial[Chosen]"] = {
     "IHT with refits": partial(refitting),
 }
 STRONGER: dict[str, "partial[Chosen]"] = {
-    "k-means snapped": partial(by_baseline, choose=baselines.kmeans_snapped, labels=True)
+    "k-means snapped": partial(by_baseline, choose=prototypes.kmeans_snapped, labels=True)
 }
 METHODS: dict[str, "partial[Chosen]"] = {**IHTS, **PAPER, **OURS, **STRONGER}
 DRAWN = ("IHT", "IHT, trapped=seen", "IHT, constant 1/L", "IHT, local", "k-means snapped")

@@ -6,12 +6,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from multiprocessing.connection import wait
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -62,7 +61,7 @@ def run(
     """
     from .pages import write_pictures
 
-    chosen = select(names)
+    names = select(names)
     if find_spec("matplotlib") is None:
         raise InvalidInput("pictures need matplotlib: install fewer with the extra 'plot'")
     for name, value, least in (("runs", runs, 1), ("seed", seed, 0), ("jobs", jobs, 1)):
@@ -71,23 +70,15 @@ def run(
     jobs = jobs or min(os.cpu_count() or 1, 2)
     source = None if data is None else as_data(data)
     folder = as_folder(out)
-    plans = [plan(EXPERIMENTS[name], runs, quick, seed, source) for name in chosen]
-    if fresh:
-        for experiment, _ in plans:
-            put_aside(folder, experiment, [])
-            (folder / f"{experiment.name}.csv").unlink(missing_ok=True)
-    for experiment in measured(plans, folder, jobs, progress):
-        write_pictures(folder, experiment)
-    readers = [
-        each
-        for each, _ in plans
-        if each.source is not generated and each.twin is None and not quick
-    ]
-    small = [plan(each, 1, True, 0, None) for each in readers]
-    if small:
-        small_folder = as_folder(folder / "quick")
-        for experiment, setting in small:
-            measure(experiment, setting, small_folder, None, progress, fresh=fresh)
+    plans = [plan(EXPERIMENTS[name], runs, quick, seed, source) for name in names]
+    works = [Work.begin(one, folder, fresh) for one in plans]
+    if not quick:
+        readers = [one for one, _ in plans if one.source is not generated and one.twin is None]
+        small = as_folder(folder / "quick") if readers else folder
+        works += [Work.begin(plan(one, 1, True, 0, None), small, fresh) for one in readers]
+    for work in measured(works, jobs, progress):
+        if work.folder == folder:
+            write_pictures(folder, work.experiment)
     return judged(folder)
 
 
@@ -127,14 +118,14 @@ def listed() -> dict[str, str]:
     return dict(TITLES)
 
 
-def select(names: tuple[str, ...]) -> list[str]:
+def select(names: tuple[str, ...]) -> tuple[str, ...]:
     """These names, each once, in the paper's order; all of them for "all"."""
     if not names:
         raise InvalidInput(f"name at least one of {', '.join(TITLES)}, or all")
     for name in names:
         if name not in TITLES and name != "all":
             raise InvalidInput(f"NAME must be all or one of {', '.join(TITLES)}, got {name!r}")
-    return [name for name in TITLES if name in names or "all" in names]
+    return tuple(name for name in TITLES if name in names or "all" in names)
 
 
 def as_data(data: Any) -> Path:
@@ -145,127 +136,111 @@ def as_data(data: Any) -> Path:
     return folder
 
 
-def measured(
-    plans: list[Plan], folder: Path, jobs: int, progress: Progress | None
-) -> Iterator[Experiment]:
-    """Measure the experiments; each as it is finished.
+@dataclass
+class Work:
+    """An experiment under way in a folder: the rows of the units that are done, in memory and on disk."""
 
-    With several processes, experiments of different homes run side by side, those of one home after
-    each other: so hardly anything is compiled, or loaded, twice. Processes that are left share the
-    units of an experiment.
-    """
-    if jobs == 1:
-        for experiment, setting in plans:
-            measure(experiment, setting, folder, None, progress)
-            yield experiment
-        return
-    homes: dict[str, list[Plan]] = {}
-    for one in plans:
-        homes.setdefault(EXPERIMENTS.home(one[0].name), []).append(one)
-    lanes = min(jobs, len(homes))
-    context = multiprocessing.get_context("spawn")
-    pools = [
-        ProcessPoolExecutor(jobs // lanes + (i < jobs % lanes), context, _start_worker)
-        for i in range(lanes)
-    ]
-    threads, idle = (
-        ThreadPoolExecutor(lanes, initializer=_block_interrupts),
-        SimpleQueue[ProcessPoolExecutor](),
-    )
-    for pool in pools:
-        idle.put(pool)
+    experiment: Experiment
+    setting: Setting
+    folder: Path
+    done: dict[Unit, list[Row]] = field(default_factory=dict)
+    saved: float = 0.0
 
-    def at_home(group: list[Plan]) -> list[Experiment]:
-        pool = idle.get()
-        try:
-            for experiment, setting in group:
-                measure(experiment, setting, folder, pool, progress)
-        finally:
-            idle.put(pool)
-        return [experiment for experiment, _ in group]
+    @classmethod
+    def begin(cls, one: Plan, folder: Path, fresh: bool) -> "Work":
+        """Take over the rows on disk that are those of today's parameters; put the others aside."""
+        work = cls(*one, folder)
+        there: dict[Unit, list[Row]] = {}
+        for row in () if fresh else kept(folder, work.experiment, work.setting):
+            there.setdefault((row.seed, row.method), []).append(row)
+        work.done = {unit: there[unit] for unit in work.units if unit in there}
+        put_aside(folder, work.experiment, work.rows)
+        save_setting(folder, work.experiment, work.setting)
+        work.save()
+        return work
 
+    @property
+    def units(self) -> list[Unit]:
+        """Every unit, in the order of its rows."""
+        methods = self.experiment.methods(self.setting)
+        return [(seed, method) for seed in self.setting.seeds for method in methods]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows there are, in order."""
+        return [row for unit in self.units for row in self.done.get(unit, ())]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every unit has its rows."""
+        return len(self.done) == len(self.units)
+
+    def source(self, unit: Unit) -> Unit:
+        """The unit whose rows serve this one."""
+        seed, method = unit
+        return self.experiment.source_seed(self.setting, seed, method), method
+
+    @property
+    def left(self) -> list[Unit]:
+        """The units to measure."""
+        return list(
+            dict.fromkeys(self.source(unit) for unit in self.units if unit not in self.done)
+        )
+
+    def add(self, measured: Unit, rows: list[Row], progress: Progress | None) -> None:
+        """Keep the rows of a unit for all that they serve, and save them once in a while."""
+        for unit in self.units:
+            if unit not in self.done and self.source(unit) == measured:
+                self.done[unit] = [row._replace(seed=unit[0]) for row in rows]
+        if progress is not None:
+            progress(self.experiment.name, len(self.done), len(self.units))
+        if self.complete or time.monotonic() - self.saved > SAVE_SECONDS:
+            self.save()
+
+    def save(self) -> None:
+        """Write the csv file."""
+        save_rows(self.folder, self.experiment, self.rows)
+        self.saved = time.monotonic()
+
+
+def measured(works: list[Work], jobs: int, progress: Progress | None) -> Iterator[Work]:
+    """Measure what is left of these experiments; each as it is complete."""
+    yield from (work for work in works if work.complete)
     try:
-        longest_first = sorted(homes.values(), key=len, reverse=True)
-        for future in as_completed([threads.submit(at_home, group) for group in longest_first]):
-            yield from future.result()
+        for work, unit, rows in results([work for work in works if not work.complete], jobs):
+            work.add(unit, rows, progress)
+            if work.complete:
+                yield work
     finally:  # also after Ctrl-C: what was done is saved, what was not begun is left
-        threads.shutdown(wait=False, cancel_futures=True)
-        for pool in pools:
-            pool.shutdown(wait=False, cancel_futures=True)
-        threads.shutdown()
+        for work in works:
+            work.save()
 
 
-def measure(
-    experiment: Experiment,
-    setting: Setting,
-    folder: Path,
-    pool: ProcessPoolExecutor | None,
-    progress: Progress | None,
-    *,
-    fresh: bool = False,
-) -> None:
-    """Write all rows of an experiment in the order of its units, those on disk taken over, the others computed."""
-    order: list[Unit] = [
-        (seed, method) for seed in setting.seeds for method in experiment.methods(setting)
-    ]
-    done: dict[Unit, list[Row]] = {}
-    for row in () if fresh else kept(folder, experiment, setting):
-        done.setdefault((row.seed, row.method), []).append(row)
-    done = {unit: done[unit] for unit in order if unit in done}
-    served: dict[Unit, list[Unit]] = {}
-    for seed, method in order:
-        if (seed, method) not in done:
-            served.setdefault((experiment.source_seed(setting, seed, method), method), []).append(
-                (seed, method)
-            )
-    put_aside(folder, experiment, [row for rows in done.values() for row in rows])
-    save_setting(folder, experiment, setting)
-
-    def save() -> None:
-        save_rows(folder, experiment, [row for unit in order for row in done.get(unit, ())])
-
-    save()
-    saved = time.monotonic()
-    try:
-        for unit, rows in computed(experiment, setting, list(served), pool):
-            done.update(
-                {each: [row._replace(seed=each[0]) for row in rows] for each in served[unit]}
-            )
-            if progress is not None:
-                progress(experiment.name, len(done), len(order))
-            if time.monotonic() - saved > SAVE_SECONDS:
-                save()
-                saved = time.monotonic()
-    finally:
-        save()
-
-
-def computed(
-    experiment: Experiment, setting: Setting, units: list[Unit], pool: ProcessPoolExecutor | None
-) -> Iterator[tuple[Unit, list[Row]]]:
-    """The rows of the units as they are finished."""
-    if pool is None:
+def results(works: list[Work], jobs: int) -> Iterator[tuple[Work, Unit, list[Row]]]:
+    """The rows of the units that are left, as they come: in order here, or from several processes."""
+    if jobs == 1:
         with threadpool_limits(1):  # sums depend on the number of threads in their last bit
-            for unit in units:
-                yield unit, list(experiment.measure(setting, *unit))
+            for work in works:
+                for unit in work.left:
+                    yield work, unit, list(work.experiment.measure(work.setting, *unit))
         return
-    done = SimpleQueue[
-        Future[tuple[Unit, list[Row]]]
-    ]()  # not as_completed: after Ctrl-C it waits for what is cancelled
-    for unit in units:
-        pool.submit(_work, experiment.name, setting, unit).add_done_callback(done.put)
-    for _ in units:
-        yield done.get().result()
-
-
-def _block_interrupts() -> None:
-    """Ctrl-C is for the main thread: processes that this one starts do not hear it, not even while they import."""
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, context, _start_worker)
+    try:
+        futures = {
+            pool.submit(_rows_of, work.experiment.name, work.setting, unit): (work, unit)
+            for work in works
+            for unit in work.left
+        }
+        for future in as_completed(futures):
+            yield *futures[future], future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _start_worker() -> None:
-    """A worker uses one thread and ends with its parent, however that ends."""
+    """A worker uses one thread, leaves Ctrl-C to its parent and ends with it, however that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
     parent = multiprocessing.parent_process()
 
@@ -277,5 +252,5 @@ def _start_worker() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(name: str, setting: Setting, unit: Unit) -> tuple[Unit, list[Row]]:
-    return unit, list(EXPERIMENTS[name].measure(setting, *unit))
+def _rows_of(name: str, setting: Setting, unit: Unit) -> list[Row]:
+    return list(EXPERIMENTS[name].measure(setting, *unit))

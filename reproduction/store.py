@@ -79,21 +79,31 @@ def from_text(text: str) -> tuple[Row, ...]:
     return tuple(Row(int(line[1]), line[2], *(value(cell) for cell in line[3:7])) for line in lines)
 
 
+def stored(folder: Path, name: str) -> tuple[dict[str, Any], tuple[Row, ...]] | None:
+    """The note and the rows of an experiment in the folder, or None where there are no whole ones."""
+    try:
+        note = json.loads((folder / f"{name}.json").read_text())
+        rows = from_text((folder / f"{name}.csv").read_text())
+        return ({**note, "parameters": dict(note["parameters"])}, rows) if rows else None
+    except UNREADABLE:
+        return None
+
+
 def kept(folder: Path, experiment: Experiment, setting: Setting) -> tuple[Row, ...]:
     """The rows in the folder, of the experiment or its twin, whose parameters are those of today."""
     today = parameters(experiment, setting)
+    methods = today["methods"]
     for name in (experiment.name, experiment.twin):
-        try:
-            made = json.loads((folder / f"{name}.json").read_text())["parameters"]
-            rows = from_text((folder / f"{name}.csv").read_text())
-            options = made["methods"]
-            same = {**made, "experiment": experiment.name, "methods": today["methods"]} == today
-            if rows and same:
-                return tuple(
-                    row for row in rows if options[row.method] == today["methods"].get(row.method)
-                )
-        except UNREADABLE:
+        there = None if name is None else stored(folder, name)
+        if there is None:
             continue
+        note, rows = there
+        made = note["parameters"]
+        if {**made, "experiment": experiment.name, "methods": methods} == today:
+            same = {
+                name for name, options in made["methods"].items() if options == methods.get(name)
+            }
+            return tuple(row for row in rows if row.method in same)
     return ()
 
 
@@ -143,22 +153,17 @@ class Finished:
 
 def finished(folder: Path, experiment: Experiment) -> Finished | None:
     """The finished experiment in the folder, or None."""
-    try:
-        note = json.loads((folder / f"{experiment.name}.json").read_text())
-        rows = from_text((folder / f"{experiment.name}.csv").read_text())
-        made, seeds = note["parameters"], note["seeds"]
-        setting = Setting(
-            int(seeds["runs"]),
-            bool(made["quick"]),
-            int(seeds["first"]),
-            source=str(made["data"]),
-            checksum=str(made["sha256"]),
-        )
-        units = {(row.seed, row.method) for row in rows}
-        if units != {
-            (seed, method) for seed in setting.seeds for method in experiment.methods(setting)
-        }:
-            return None
-        return Finished(Table(rows), setting, str(note["command"]), made)
-    except UNREADABLE:
+    there = stored(folder, experiment.name)
+    if there is None:
         return None
+    note, rows = there
+    made, seeds = note["parameters"], note["seeds"]
+    first, runs = int(seeds["first"]), int(seeds["runs"])
+    setting = Setting(
+        runs, bool(made["quick"]), first, source=str(made["data"]), checksum=str(made["sha256"])
+    )
+    methods = experiment.methods(setting)
+    units = {(seed, method) for seed in setting.seeds for method in methods}
+    if {(row.seed, row.method) for row in rows} != units:
+        return None
+    return Finished(Table(rows), setting, str(note["command"]), made)

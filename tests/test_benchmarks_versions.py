@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import fewer
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -31,6 +33,16 @@ def compared(values=(1.0, 1.0), seconds=(1.0, 1.0), floor=1e-12, proof=False, wa
     return against.Row(
         "terms", "an input", floor, old, against.Answer(values[1], seconds[1], wall=wall, **new)
     )
+
+
+def broken(rows, **limits):
+    return module("against").broken(rows, module("against").Limits(**limits))
+
+
+def test_limits_are_arguments():
+    slower = [compared(seconds=(1.0, 1.04))]
+    assert broken(slower)
+    assert not broken(slower, mean_seconds=1.05)
 
 
 def test_values_below_the_floor_are_equal():
@@ -63,7 +75,7 @@ def test_the_mean_is_geometric():
     ],
 )
 def test_every_limit_is_kept(rows, sentence):
-    found = module("against").broken([compared(**row) for row in rows])
+    found = broken([compared(**row) for row in rows])
     assert any(sentence in fault for fault in found) if sentence else not found
 
 
@@ -93,8 +105,8 @@ def test_what_was_not_compared_is_said():
     alone = against.Row(
         "terms", "an input", 1e-12, against.Answer(wrong="ValueError"), against.Answer(1.0, 1.0)
     )
-    assert against.broken([alone]) == ["no input was compared"]
-    assert not against.broken([alone, compared()])
+    assert broken([alone]) == ["no input was compared"]
+    assert not broken([alone, compared()])
     assert against.summary([alone, compared()])[-1].endswith("no valid answer: an input")
     assert against.summary([compared(proof=True)])[0].endswith(
         "without 1 proofs none left to judge"
@@ -192,43 +204,26 @@ def test_bins_and_terms_are_judged_by_their_squares():
 def test_inputs_arrive_as_they_were_written(tmp_path):
     X = np.arange(6, dtype=np.float32).reshape(2, 3)
     arrays = {"0": sp.csr_array(X), "1": sp.csc_array(X), "y": X}
-    module("default_calls").write(tmp_path / "a.npz", arrays)
+    module("calls").write(tmp_path / "a.npz", arrays)
     back = module("caller").loaded(str(tmp_path / "a.npz"))
     assert (back["0"].format, back["1"].format, back["y"].dtype) == ("csr", "csc", np.float32)
     assert all((back[name].toarray() == X).all() for name in ("0", "1"))
     assert (back["y"] == X).all()
 
 
-def test_both_kinds_of_results_are_read():
-    kept, p = module("caller").kept, np.array([0.0, 0.25, 0.75])
-    old = SimpleNamespace(support=np.array([1, 2]), p=p)
-    new = SimpleNamespace(indices=np.array([1, 2]), weights=p[1:], support=None, p=None)
-    assert kept("terms", old) == kept("terms", new) == {"indices": [1, 2], "weights": [0.25, 0.75]}
-    assert kept("dims", old) == {"indices": [1, 2], "weights": None}
-
-
-def test_options_follow_the_names_of_a_version():
-    named = module("caller").named
-    assert named(lambda X, *, objective: 0, {"objective": "l2"}) == {"objective": "l2"}
-    assert named(lambda X, *, metric: 0, {"objective": "l2"}) == {"metric": "l2"}
-
-
-@pytest.mark.parametrize(
-    ("job", "new", "old", "sentence"),
-    [
-        ("points", (3.0, 50), (10.0, 126), ""),
-        ("points", (4.0, 50), (10.0, 126), "points: 0.40 of the old seconds"),
-        ("bins", (4.0, 5), (10.0, 9), ""),
-        ("dims", (7.0, 5), (10.0, 9), "dims: 0.70 of the old seconds"),
-        ("all", (50.0, 81), None, "81 signatures"),
-        ("all", (50.0, 80), (1.0, 219), ""),
-        ("bins", (1.0, 2, "bins: no"), None, "no answer"),
-    ],
-)
-def test_limits_on_first_calls(job, new, old, sentence):
-    First = module("first_call").First
-    found = list(module("first_call").broken(job, First(*new), old and First(*old)))
-    assert any(sentence in fault for fault in found) if sentence else not found
+@pytest.mark.parametrize("road", ["memory", "blocks", "command"])
+@pytest.mark.parametrize("job", ["points", "terms", "dims"])
+def test_each_road_answers_like_the_function(job, road, tmp_path):
+    rng = np.random.default_rng(3)
+    X = (rng.random((240, 5)) < 0.4).astype(float)
+    arrays = {"0": X, "1": X[:, :2].mean(axis=1)} if job == "terms" else {"0": X}
+    path = tmp_path / "x.npz"
+    module("calls").write(path, arrays)
+    call = {"job": job, "road": road, "input": str(path), "k": 2, "options": {}, "seed": 0}
+    answer = module("caller").answer(call, module("caller").loaded(str(path)))
+    expected = getattr(fewer, job)(*arrays.values(), 2, rng=0)
+    assert answer["indices"] == expected.indices.tolist()
+    assert answer["weights"] is None or answer["weights"] == pytest.approx(expected.weights)
 
 
 def test_signatures_of_our_compiled_functions_are_counted(monkeypatch):
@@ -240,40 +235,3 @@ def test_signatures_of_our_compiled_functions_are_counted(monkeypatch):
     monkeypatch.setitem(sys.modules, "fewer._compiled.some", functions)
     monkeypatch.setitem(sys.modules, "fewer._compiled.other", again)
     assert module("caller").signatures() - before == 3
-
-
-def test_small_calls_take_turns_and_the_least_counts():
-    small, order = module("small_calls"), []
-
-    def call_of(name, seconds):
-        left = iter(seconds)
-
-        def call(times):
-            order.append((name, times))
-            return next(left), name
-
-        return call
-
-    calls = {"a": call_of("a", [9.0, 0.01, 0.004, 0.006]), "b": call_of("b", [9.0, 1.0, 3.0, 2.0])}
-    lines = small.measured(calls, 2)
-    assert [(line.method, line.milliseconds, line.answer) for line in lines] == [
-        ("a", 4.0, "a"),
-        ("b", 1000.0, "b"),
-    ]
-    assert order == [("a", 1), ("a", 1), ("b", 1), ("b", 1), ("a", 5), ("b", 1), ("a", 5), ("b", 1)]
-
-
-def test_small_calls_of_a_version_answer_to_the_last_bit(tmp_path):
-    small, asked = module("small_calls"), []
-
-    class Answering:
-        name = "fake"
-
-        def ask(self, **call):
-            asked.append(call)
-            return {"seconds": 0.5, "indices": [1], "weights": [0.1 + 0.2]}
-
-    problem = small.Small("bins", "three", 2, [np.arange(3)], ("auto",))
-    seconds, answer = small.asked(Answering(), problem, tmp_path / "x.npz", "auto")(3)
-    assert (seconds, answer) == (0.5, ([1], [0.1 + 0.2]))
-    assert (asked[0]["times"], asked[0]["k"], asked[0]["options"]) == (3, 2, {"solver": "auto"})

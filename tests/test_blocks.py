@@ -29,6 +29,7 @@ from fewer.tables import dask as _dask
 from fewer.tables import sketch, source
 from fewer.tables.schema import Schema
 from fewer.tables.source import Block, Execution, executed, is_lazy, recut, source_of
+from test_bins_values import distance
 
 PARTS = (1, 7, 64)
 
@@ -262,8 +263,8 @@ def test_the_sketch_keeps_its_promise(small):
 def test_bins_of_two_passes_are_exact_within_what_they_say(data, small):
     whole = fewer.bins(data["bins"], 7)
     found = fewer.bins(pieces("bins", data, 7), 7)
-    P = fewer.jobs.bins.empirical.Empirical.of(data["bins"])
-    true = P.distance(found.labels, found.weights) * 2.0**P.exponent
+    x = data["bins"]
+    true = distance(x, np.ones(len(x)), found.labels, found.weights)
     assert abs(found.value - true) <= found.value_se
     assert found.bound <= whole.value <= true * (1 + 1e-12)
     few = np.round(data["bins"], 1)
@@ -488,9 +489,7 @@ def test_partial_fit_of_bins_and_dims(data, small):
     for part in np.array_split(x, 8):
         model.partial_fit(part)
     assert 0 < model.error_bound_ < 0.03
-    P = fewer.jobs.bins.empirical.Empirical.of(x)
-    order = np.argsort(model.kept_values_)
-    true = P.distance(model.kept_values_[order], model.weights_[order]) * 2.0**P.exponent
+    true = distance(x, np.ones(len(x)), model.kept_values_, model.weights_)
     off = model.error_bound_ * np.sqrt(x.max() - x.min())
     assert abs(np.sqrt(true) - np.sqrt(model.value_)) <= off
     assert model.bound_ <= fewer.bins(x, 5).value

@@ -86,8 +86,8 @@ def test_positions_are_positions_where_rows_are_gathered():
     ("options", "words"),
     [
         ({"include": [5000]}, "include must be in 0..499"),
-        ({"include": [-1]}, "begin with 0"),
-        ({"include": ["a"]}, "named by position"),
+        ({"include": [-1]}, "include must be in 0..499"),
+        ({"include": ["a"]}, "include must"),
         ({"include": [1], "exclude": [1]}, "must not overlap"),
         ({"exclude": np.ones(5, bool)}, "a mask must have shape"),
         ({"groups": G[:5], "max_per_group": 1}, "groups must have shape"),

@@ -15,6 +15,7 @@ from fewer import (
     Atoms,
     FewerPointsClassifier,
     Functional,
+    GroupSparse,
     InvalidInput,
     Moments,
     Simplex,
@@ -26,6 +27,7 @@ from fewer import (
     greedy,
     iht,
     points,
+    terms,
 )
 from fewer.solvers.loop import Outcome, Step, drive, tolerance, units_are_entries
 from fewer.solvers.steps import Backtracking, Constant, Doubling, Momentum
@@ -350,3 +352,20 @@ def test_a_start_outside_the_constraint_is_never_the_answer(start):
     result = drive(F, CappedThatLies(), steps(), start=np.array(start))
     assert result.p.tolist() == [0.6, 0.4, 0.0]
     assert "the start is better" not in result.note
+
+
+@pytest.mark.parametrize("seed", [1, 2, 28, 56])
+def test_a_bound_above_the_value_by_rounding_does_not_blame_the_objective(seed):
+    rng = np.random.default_rng(seed)
+    A, b = 1e8 + 1e-4 * rng.normal(size=(6, 6)), 1e8 + 1e-5 * rng.normal(size=6)
+    far, X = terms(A, b, 4, rng=0), 1e6 + 1e-4 * rng.normal(size=(9, 1))
+    near = points(X, 5, gamma=1.0, similarity="matern32", solver="exact", rng=0)
+    for result in (far, near):
+        assert "no bound is claimed" not in result.note
+        assert result.bound is None or result.bound <= result.value
+
+
+def test_an_answer_at_the_known_lower_bound_is_optimal():
+    constant = Moments(Atoms(6), np.full((3, 6), 2.0), np.full(3, 2.0))
+    result = exact(constant, GroupSparse(constant.space, [1, 1, 0, 1, 0, 0], 1), rng=0)
+    assert (result.value, result.bound, result.status) == (0.0, 0.0, Status.OPTIMAL)

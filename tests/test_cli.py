@@ -360,13 +360,13 @@ def test_identifiers_and_columns_without_a_name_are_left_out_and_named(tmp_path)
 
 
 def test_wide_tables_are_read_in_chunks(tmp_path, monkeypatch):
-    from fewer.io import source as _source
+    from fewer.io import table as _source
     from fewer.io.files import open_table
 
     pl.DataFrame(WIDE, schema=[f"item{i}" for i in range(9)]).write_csv(tmp_path / "wide.csv")
     monkeypatch.setattr(_source, "CHUNK_CELLS", 90)
     table = open_table(tmp_path / "wide.csv")
-    assert sum(1 for _ in table.source.batches(table.numeric)) > 3
+    assert sum(1 for _ in table.batches(table.numeric)) > 3
     np.testing.assert_array_equal(table.whole(table.numeric).toarray(), WIDE)
     (tmp_path / "late.csv").write_text("a,b\n" + "1,0\n" * 500 + "1,-3\n" + "1,0\n" * 50)
     table = open_table(tmp_path / "late.csv")

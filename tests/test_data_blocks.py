@@ -6,28 +6,11 @@ import pytest
 
 from fewer import InvalidInput
 from fewer import parallel as _blocks
-from fewer.io import csv as _csv
-from fewer.io.files import open_table
 from fewer.tables import encode as encode
 from fewer.tables.encode import encoded
 from fewer.tables.frames import columns_of
 
 RNG = np.random.default_rng(0)
-
-
-def test_the_first_rows_of_a_large_file_are_those_of_the_file(tmp_path, monkeypatch):
-    path = tmp_path / "t.csv"
-    cells = ['"two\nlines"' if i % 3 == 0 else f"word {i % 5}" for i in range(3000)]
-    path.write_text("x,text\n" + "".join(f"{i}.5,{cell}\n" for i, cell in enumerate(cells)))
-    whole = open_table(path)
-    expected = whole.frame()
-    for size in (500, 507, 508, 509, 510, 40_000):  # ends inside cells, too few rows, enough rows
-        monkeypatch.setattr(_csv, "HEAD_BYTES", size)
-        monkeypatch.setattr(_csv, "HEAD_ROWS", 100)
-        table = open_table(path)
-        assert table.source.native == whole.source.native
-        assert table.frame().equals(expected)
-    assert expected["text"][0] == "two\nlines"
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["c", "b", "a", "unused"])])

@@ -88,12 +88,12 @@ def test_a_file_that_is_written_to_while_it_is_read_is_refused(ending, tmp_path)
 
     put(5000)
     table = open_table(path)
-    assert sum(part.height for part in table.source.batches(["x"])) == 5000
+    assert sum(part.height for part in table.batches(["x"])) == 5000
     put(3000)
     with pytest.raises(
         InvalidInput, match=r"t\..*(must not change while it is read|cannot be read|is damaged)"
     ):
-        sum(part.height for part in table.source.batches(["x"]))
+        sum(part.height for part in table.batches(["x"]))
 
 
 def changing(first, later, until):

@@ -35,10 +35,13 @@ from fewer.distances import distance_blocks
 from fewer.jobs.points import merge as _merge
 from fewer.jobs.points import target as _target
 from fewer.jobs.points.bandwidth import most_rows
+from fewer.jobs.points.options import PointsOptions
 from fewer.jobs.points.sample import Sample
 from fewer.jobs.points.scaling import Standardization
+from fewer.jobs.points.sums import CandidateRows, RandomFeatures
+from fewer.jobs.points.target import TargetRows, WorkPlan, target_of
 from fewer.lazy_rows import LazyRows, in_memory, some_rows
-from fewer.objectives.pairs import OutOfTime, image_until
+from fewer.objectives.pairs import OutOfTime
 from fewer.search import _gather
 from fewer.search.quadratic import QuadraticEngine
 from fewer.similarity import similarity_of
@@ -493,20 +496,21 @@ def test_what_is_compared_depends_on_sizes_and_limits_alone():
     X = rows(0, 300)
     forms = [X, X.astype(np.float32), sp.csr_array(X), LazyRows(X, exponent=3)]
     for limit in (0.05, math.inf):
-        plans = {
-            _target.Plan.of(Sample.of(form, None, None, merge=False), 5, 10**9, limit)
-            for form in forms
-        }
-        assert len(plans) == 1
-    small = _target.Plan(10**6, 28, 20, 10**9, 0.05)
+        samples = [Sample.of(form, None, None, merge=False) for form in forms]
+        assert len({WorkPlan.of(one, one, 5, 10**9, limit) for one in samples}) == 1
+    small, long = (WorkPlan(10**6, 10**6, True, 28, 20, 10**9, limit) for limit in (0.05, 2.0))
     assert not small.whole
-    assert small.count * small.against * small.cost <= 2 * _target.MIN_CANDIDATE_WORK
-    assert (
-        small.felt * small.frequencies * _target.WORK_PER_FEATURE_CELL
-        <= 2 * _target.MIN_CANDIDATE_WORK
-    )
-    assert _target.Plan(10**6, 28, 20, 10**9, 2.0).against > small.against
+    most = 2 * _target.MIN_CANDIDATE_WORK
+    assert small.candidates * small.compared * small.cost <= most
+    assert small.compared * small.frequencies * _target.WORK_PER_FEATURE_CELL <= most
+    assert long.compared > small.compared
     assert most_rows(8, 10**9, 0.05) < most_rows(8, 10**9, 2.0) <= most_rows(8, 10**9, math.inf)
+
+
+def objective(sample, similarity, deadline, k=5):
+    """The objective for k points of a sample within a time limit."""
+    options = PointsOptions(deadline=deadline)
+    return target_of(sample, sample, similarity, k, options, np.random.default_rng(0))
 
 
 def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
@@ -515,30 +519,28 @@ def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
         RowsMMD.between(X, np.full(400, 1 / 400), similarity_of("rbf", 0.5), deadline=OVER)
     monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10**5)
     sample = Sample.of(X, None, None)
-    assert _target.Plan.of(sample, 5, 10**9, OVER.seconds).whole
-    target = _target.target_of(
-        sample, similarity_of("rbf", 0.5), 5, 10**9, np.random.default_rng(0), OVER
-    )
+    assert WorkPlan.of(sample, sample, 5, 10**9, OVER.seconds).whole
+    target = objective(sample, similarity_of("rbf", 0.5), OVER)
     assert not target.whole
     assert "candidate rows" in target.note
 
 
 @pytest.mark.parametrize("labelled", [False, True])
-def test_means_over_the_rows_that_were_reached_are_means(monkeypatch, labelled):
+def test_means_over_the_rows_that_were_reached_are_means(labelled):
     X, order = rows(0, 3000, 2), np.random.default_rng(0).permutation(3000)
-    labels = (np.arange(30) % 2, order % 2) if labelled else None
+    own, codes = np.arange(30) % 2, order % 2
     similarity, weights = similarity_of("rbf", 0.5), np.full(3000, 1 / 3000)
-    exact = similarity(X[:30], X) * (
-        (np.arange(30) % 2)[:, None] == np.arange(3000) % 2 if labelled else 1.0
-    )
-    whole, used = image_until(
-        X[:30], X[order], weights, similarity, labels, 10**9, Deadline.after(None)
-    )
-    assert used == 3000
-    np.testing.assert_allclose(whole, exact.mean(axis=1), rtol=1e-9)
-    part, used = image_until(X[:30], X[order], weights, similarity, labels, 10**8, OVER)
-    assert used < 3000
-    np.testing.assert_allclose(part, exact.mean(axis=1), atol=0.15)
+    exact = similarity(X[:30], X)
+    if labelled:
+        exact *= own[:, None] == np.arange(3000) % 2
+    how = (own, 2) if labelled else (None, 1)
+    candidates = CandidateRows(X[:30], *how, similarity, 3000)
+    given = X[order], weights, codes if labelled else None, 10**6
+    whole, part = candidates.sums(*given), candidates.sums(*given, OVER)
+    assert whole.rows == 3000
+    np.testing.assert_allclose(candidates.means(whole), exact.mean(axis=1), rtol=1e-9)
+    assert part.rows < 3000
+    np.testing.assert_allclose(candidates.means(part), exact.mean(axis=1), atol=0.15)
 
 
 def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch):
@@ -546,10 +548,9 @@ def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch
     monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10)
     monkeypatch.setattr(_target, "PAIRWISE_WORK_PER_SECOND", 10)
     sample, similarity = Sample.of(X, None, None), similarity_of("rbf", 0.5)
-    rng, limit = np.random.default_rng(0), Deadline.after(0.01)
-    target = _target.target_of(sample, similarity, 5, 10**9, rng, limit)
+    target = objective(sample, similarity, Deadline.after(0.01))
     units, weights = np.arange(5), np.full(5, 0.2)
-    value, error = target.judged(units, weights)
+    value, error = target.judge(units, weights)
     whole = RowsMMD.between(sample.rows[:], sample.weights, similarity)
     assert abs(value - whole.value_at(target.candidates[units], weights)) < 3 * error
 
@@ -557,18 +558,21 @@ def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch
 def test_stages_that_a_deadline_ends_saw_a_random_part_of_the_rows():
     X = np.sort(np.random.default_rng(0).standard_normal((40_000, 1)), axis=0)
     sample, similarity = Sample.of(X, None, None, merge=False), similarity_of("rbf", 0.5)
-    plan, rng = _target.Plan(40_000, 21, 5, 10**7, 1000.0), np.random.default_rng(0)
-    mean, used = _target.target_means(sample, X[::4000], None, similarity, plan, rng, OVER)
-    assert used < 20_000
+    rng, frequencies = np.random.default_rng(0), 1.5 * rows(1, 512, 1)
+    found = []
+    for limit, deadline in ((1000.0, OVER), (math.inf, Deadline.after(None))):
+        plan = WorkPlan(40_000, 40_000, True, 21, 5, 10**7, limit)
+        target = TargetRows(sample, similarity, plan, rng, deadline)
+        found.append(target.compare(X[::4000], None, frequencies))
+    (candidates, part), (_, whole) = found
+    assert part.rows < 20_000
     exact = similarity(X[::4000], X).mean(axis=1)
-    np.testing.assert_allclose(mean, exact, atol=0.15)
+    np.testing.assert_allclose(candidates.means(part), exact, atol=0.15)
+    np.testing.assert_allclose(candidates.means(whole), exact, rtol=1e-6)
     F = RowsMMD(Atoms(10), X[::4000], similarity, exact, 0.0, None, 10**6)
-    waves = _target.waves_of(sample, F, plan, rng, OVER)
-    whole = _target.waves_of(
-        sample, F, _target.Plan(40_000, 21, 5, 10**7, math.inf), rng, Deadline.after(None)
-    )
     units, weights = np.arange(10), np.full(10, 0.1)
-    (value, error), (truth, _) = (_target.estimate(F, w, units, weights) for w in (waves, whole))
+    features = (RandomFeatures.of(candidates, sums, 40_000) for sums in (part, whole))
+    (value, error), (truth, _) = (one.estimate(F, units, weights) for one in features)
     assert abs(value - truth) < 5 * error
 
 
@@ -590,9 +594,9 @@ def test_merging_takes_no_second_table_and_ends_with_the_time(monkeypatch):
 def test_rows_that_are_not_merged_give_distinct_points():
     X = np.repeat(rows(0, 20), 3, axis=0)
     sample = Sample.of(X, None, None, merge=False)
-    assert len(_target._distinct(sample, np.arange(60))) == 60
+    assert len(sample.distinct(np.arange(60))) == 60
     unmerged = Sample(sample.rows, sample.weights, None, 60, note="not merged")
-    assert _target._distinct(unmerged, np.arange(60)).tolist() == list(range(0, 60, 3))
+    assert unmerged.distinct(np.arange(60)).tolist() == list(range(0, 60, 3))
 
 
 def test_pools_keep_to_the_memory_and_to_a_share_of_the_time():

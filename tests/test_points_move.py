@@ -11,11 +11,10 @@ from sklearn.datasets import load_digits
 
 from fewer import FewerPoints, InvalidInput, Status, points
 from fewer.deadline import Deadline
-from fewer.jobs.points import moving as _moving
+from fewer.jobs.points import box as _box
 from fewer.jobs.points import target as _target
-from fewer.jobs.points.locations import SLOPES, Moving, Part
-from fewer.jobs.points.places import Movable
-from fewer.jobs.points.relocation import Descent, Seats
+from fewer.jobs.points.moving import Box, Descent, MovingMMD, Seats
+from fewer.jobs.points.sample import Sample
 from fewer.similarity import bandwidth, similarity_of
 
 SMOOTH = ("rbf", "matern32", "matern52")
@@ -41,19 +40,11 @@ def mmd2(Y, w, X, similarity, t=None, labels=None):
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.1, 0.3)])
 def test_gradient_is_that_of_the_projected_value(name, bounds):
     rng = np.random.default_rng(1)
-    X, Y = rng.standard_normal((30, 3)), rng.standard_normal((5, 3))
+    X, Y = rng.standard_normal((30, 4)), rng.standard_normal((5, 4))
     labels, own = rng.integers(2, size=30), np.array([0, 0, 1, 1, 1])
-    t, apart = rng.dirichlet(np.ones(30)), rng.uniform(0.0, 2.0, (5, 30))
-    of_class = [(np.flatnonzero(own == c), np.flatnonzero(labels == c)) for c in (0, 1)]
-    scale = SLOPES[name].scale(0.4)
-    parts = tuple(
-        Part.of(
-            mine, scale * X[theirs], t[theirs], scale**2 * apart[np.ix_(mine, theirs)], np.float64
-        )
-        for mine, theirs in of_class
-    )
-    same = (own[:, None] == own).astype(float)
-    f = Moving(similarity_of(name, 0.4), parts, np.zeros((5, 5)), same, *bounds)
+    data = Sample(X, rng.dirichlet(np.ones(30)), None, 30, labels)
+    f = MovingMMD.of(data, Y, own, similarity_of(name, 0.4), np.arange(3), bounds)
+    Y = Y[:, :3]
     start = np.full(5, 0.2)
     gradient, h = f(Y, start)[2], 1e-5
     for at in np.ndindex(Y.shape):
@@ -101,14 +92,9 @@ def test_single_precision_rounds_single_similarities_but_not_the_value(name):
         np.full(12, 1 / 12),
     )
     gamma = bandwidth(X, name, "median")
-    scale, t = SLOPES[name].scale(gamma), np.full(4000, 1 / 4000)
+    data, similarity = Sample(X, np.full(4000, 1 / 4000), None, 4000), similarity_of(name, gamma)
     rough, fine = (
-        Moving(
-            similarity_of(name, gamma),
-            (Part.of(np.arange(12), scale * X, t, None, dtype),),
-            np.zeros((12, 12)),
-            np.ones((12, 12)),
-        )
+        MovingMMD.of(data, Y, None, similarity, np.arange(20), dtype=dtype)
         for dtype in (np.float32, np.float64)
     )
     errors = [rough(Y + step, start)[0] - fine(Y + step, start)[0] for step in 1e-3 * np.arange(6)]
@@ -120,15 +106,15 @@ def test_points_that_crowd_one_cluster_are_put_into_the_others():
     centres = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]])
     X = np.repeat(centres, 20, axis=0) + rng.standard_normal((60, 2))
     similarity, t = similarity_of("rbf", 0.1), np.full(60, 1 / 60)
-    part = Part.of(np.arange(3), np.sqrt(0.1) * X, t, None, np.float64)
-    problem = Moving(similarity, (part,), np.zeros((3, 3)), np.ones((3, 3)))
+    data = Sample(X, t, None, len(X))
+    problem = MovingMMD.of(data, X[:3], None, similarity, np.arange(2))
     still = np.zeros((3, 2), bool)
     still[0] = True  # an included row
-    movable = Movable(np.arange(2), X.min(axis=0), X.max(axis=0), still)
-    way = Descent(problem, X[:3], np.full(3, 1 / 3), 1.0, movable, np.zeros(2))
+    box = Box(np.arange(2), X.min(axis=0), X.max(axis=0), still)
+    way = Descent(problem, X[:3], np.full(3, 1 / 3), 1.0, box)
     way.search(
         400,
-        Seats(X, similarity(X, X) @ t, None, None),
+        Seats(X, similarity(X, X) @ t, np.ones((len(X), 3), bool)),
         np.random.default_rng(0),
         Deadline.after(None),
         None,
@@ -249,7 +235,7 @@ def test_large_data_are_judged_on_all_rows(monkeypatch):
     monkeypatch.setattr(_target, "MAX_PAIRWISE_WORK", 1)
     monkeypatch.setattr(_target, "MIN_CANDIDATES", 200)
     monkeypatch.setattr(_target, "MAX_CANDIDATE_WORK", 10**6)
-    monkeypatch.setattr(_moving, "MAX_WORK", 4 * 10**7)
+    monkeypatch.setattr(_box, "MAX_WORK", 4 * 10**7)
     X = mixture(7, 3000)
     gamma = bandwidth(X, "rbf", "median")
     found = points(X, 8, gamma=gamma, rng=0, move=True)

@@ -25,7 +25,6 @@ from fewer import (
     terms,
 )
 from fewer.search.fit import refitted
-from reproduction.baselines import least_squares as baselines
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"
@@ -226,25 +225,6 @@ def test_perturbations_use_up_a_time_limit(monkeypatch):
     assert long.value <= short.value
     assert next(looks) > 5 * free
     assert long.status is Status.TIME_LIMIT
-
-
-def test_exchange_beats_its_baselines_on_the_papers_kind_of_problem():
-    rng = np.random.default_rng(1)
-    p = rng.dirichlet(np.full(1000, 0.03))
-    A = rng.standard_normal((100, 1000))
-    b = A @ p
-    ours = bins(counts=p, k=30, preserve=A, solver="exchange", rng=0).value
-    for baseline in (baselines.lasso, baselines.matching_pursuit, baselines.nonnegative):
-        q = baseline(A, b, 30, refit=True)
-        assert SparseSimplex(Atoms(1000), 30).contains(q)
-        assert ours <= ((A @ q - b) ** 2).sum() * (1 + 1e-9)
-    for q in (
-        baselines.at_random(A, b, 30, rng=0),
-        baselines.two_stage(A, b, 30),
-        baselines.accelerated_iht(A, b, 30),
-    ):
-        assert SparseSimplex(Atoms(1000), 30).contains(q, 1e-9)
-        assert ours <= ((A @ q - b) ** 2).sum()
 
 
 def test_bins_by_cdf_and_by_entries_are_proven():

@@ -8,7 +8,7 @@ import numpy as np
 from fewer import Atoms, Moments
 
 sys.path.append(str(Path(__file__).parents[2]))  # the root of the repository, where reproduction is
-from reproduction.baselines.least_squares import onto
+from reproduction.compression import onto
 
 TABLES = {
     "hangseng31": "orlib1_hangseng31_prices",

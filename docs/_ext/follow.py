@@ -5,6 +5,7 @@ A block of ```python is run; a block of ```text after it is what it printed. In 
 is the figure that the code before it drew. Everything runs in a folder of its own.
 
 Run: python docs/_ext/follow.py docs/guide/*.md README.md
+With --write first, what a page shows is replaced by what its code prints.
 It needs fewer with the extras cli and plot, and pandas; of the checkout nothing but the pages.
 """
 
@@ -58,9 +59,14 @@ class MismatchError(AssertionError):
     """What a page shows is not what its code prints."""
 
 
+def agree(expected: str, printed: str) -> bool:
+    """Whether what a page shows is what was printed, but for blanks and `...`."""
+    return doctest.OutputChecker().check_output(expected, printed, FLAGS)
+
+
 def compare(expected: str, printed: str, where: str) -> None:
     """Raise where the two differ."""
-    if not doctest.OutputChecker().check_output(expected, printed, FLAGS):
+    if not agree(expected, printed):
         raise MismatchError(f"{where}: the page shows\n{expected}\nand the code prints\n{printed}")
 
 
@@ -73,15 +79,17 @@ def run_python(block: Block, page: Path, names: dict[str, object]) -> str:
     return printed.getvalue()
 
 
-def run_console(block: Block, page: Path) -> None:
-    """Run the commands of a block, and compare."""
+def run_console(block: Block, page: Path) -> str:
+    """Run the commands of a block; return the block as it is printed now."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    lines = []
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
         while command.endswith("\\"):
             more, _, expected = expected.partition("\n")
             command = f"{command[:-1]} {more.strip()}"
         if command.startswith("pip install"):
+            lines.append(f"$ {part}")
             continue
         done = subprocess.run(  # noqa: S603 - our own page
             shlex.split(command),
@@ -95,7 +103,10 @@ def run_console(block: Block, page: Path) -> None:
             raise MismatchError(
                 f"{page}:{block.line}: {command!r} ended with {done.returncode}: {done.stderr}"
             )
-        compare(expected, done.stdout, f"{page}:{block.line}, {command!r}")
+        asked = part.removesuffix(expected)
+        answered = re.sub(r" +$", "", done.stdout, flags=re.MULTILINE)
+        lines.append(f"$ {asked}{expected if agree(expected, answered) else answered}")
+    return "".join(lines)
 
 
 def command_path(name: str, path: str) -> str:
@@ -135,30 +146,47 @@ def follow(page: Path, figures: bool = False, commands: bool = True) -> int:
 
 
 def run(found: list[Block], page: Path, figures: bool) -> int:
-    """Run the blocks of a page in a folder of its own."""
-    module, count = ModuleType("guide"), 0
+    """Run the blocks of a page in a folder of its own, and compare; return how many were run."""
+    count = 0
+    for shown, printed in answers(found, page, figures):
+        compare(shown.text, printed, f"{page}:{shown.line}")
+        count += 1
+    return count
+
+
+def write(page: Path) -> int:
+    """Replace what a page shows by what its code prints; return how many blocks were run."""
+    text = page.read_text(encoding="utf-8")
+    count = 0
+    for shown, printed in answers(list(blocks(text)), page.resolve(), figures=False):
+        count += 1
+        if shown.kind != "python" and not agree(shown.text, printed):
+            fence = f"```{shown.kind}\n"
+            text = text.replace(f"{fence}{shown.text}", f"{fence}{printed}")
+    page.write_text(text, encoding="utf-8")
+    return count
+
+
+def answers(found: list[Block], page: Path, figures: bool) -> Iterator[tuple[Block, str]]:
+    """Run the blocks of a page in a folder of its own: each block that shows output, and what was printed."""
+    module = ModuleType("guide")
     sys.modules["guide"] = module  # dataclasses look their module up
     home = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
             for block, following in zip_longest(found, found[1:]):
-                where = f"{page}:{block.line}"
                 if block.kind == "python":
                     printed = run_python(block, page, vars(module))
-                    shown = (
-                        following.text if following is not None and following.kind == "text" else ""
-                    )
-                    compare(shown, printed, where)
+                    silent = following is None or following.kind != "text"
+                    yield block._replace(text="") if silent else following, printed
                 elif block.kind == "console":
-                    run_console(block, page)
+                    yield block, run_console(block, page)
                 elif block.kind == "picture":
                     save_figure(page.parent / block.text if figures else Path(folder, "figure.png"))
-                count += block.kind in ("python", "console")
         finally:
             os.chdir(home)
             sys.modules.pop("guide", None)
-    return count
 
 
 def main(pages: list[str]) -> int:
@@ -167,9 +195,10 @@ def main(pages: list[str]) -> int:
 
     matplotlib.use("Agg")
     failed = 0
-    for name in pages:
+    reading = write if pages[:1] == ["--write"] else follow
+    for name in pages[reading is write :]:
         try:
-            count = follow(Path(name))
+            count = reading(Path(name))
         except Exception as error:
             failed += 1
             sys.stdout.write(f"{name}: {type(error).__name__}: {error}\n")

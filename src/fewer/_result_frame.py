@@ -1,5 +1,6 @@
-"""A result as a table of the user's own library: one row for each that was kept."""
+"""A result as a table of pandas or polars: one row for each unit that was kept."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,124 +12,87 @@ if TYPE_CHECKING:
 
 OURS = ("index", "weight", "count")
 """Columns of ours; one of the user's that is called so gets an ending."""
-BACKENDS = {"pandas": "pandas", "polars": "polars"}
 IN_ORDER = ("bins", "bars", "values")
 """Units that displays show in their own order, not heaviest first."""
 
 
 def to_frame(result: "Result", backend: Any) -> Any:
-    """The kept units: index, weight, count, and what is known of each."""
-    library = known("pandas" if backend is None else backend, BACKENDS, "backend")
-    rows = result.rows
-    if library_of(rows) == library and is_frame(rows):
-        rows = renamed(rows, library)
-    elif rows is not None:
-        rows = columns_of(rows)
-    return (_pandas if library == "pandas" else _polars)(result, ours(result), rows)
+    """Return the kept units: index, weight, count, and what is known of each."""
+    library = known_backend(backend)
+    rows, columns = result.rows, columns_of(result.rows, library)
+    is_labelled = result.words.unit == "points" and result.labels is not None
+    labels = list(result.labels) if is_labelled else None
+    if library == "pandas":
+        index = rows.index if library_of(rows) == "pandas" else labels
+        return frame_of({**ours(result), **columns}, library, index=index)
+    name = "index_label" if "label" in columns else "label"
+    named = {} if labels is None else {name: labels}
+    return frame_of({**ours(result), **named, **columns}, library)
 
 
 def ours(result: "Result") -> dict[str, Any]:
-    """The columns that every result has, and those of bins or of what has names."""
-    columns: dict[str, Any] = {"index": result.indices}
-    columns |= {} if result.weights is None else {"weight": result.weights}
-    columns |= {} if result.counts is None else {"count": result.counts}
+    """Return the columns that every result has, and those of bins or of what has names."""
+    columns: dict[str, Any] = {
+        "index": result.indices,
+        "weight": result.weights,
+        "count": result.counts,
+    }
     if result.kept is not None and result.kept.values is not None:
         columns["value"] = result.kept.values
         if result.kept.edges is not None:
             columns |= {"from": result.kept.edges[:, 0], "to": result.kept.edges[:, 1]}
     elif result.labels is not None and result.words.unit == "columns":
         columns["name"] = list(result.labels)
-    return columns
+    return {name: column for name, column in columns.items() if column is not None}
 
 
-def columns_of(rows: Any) -> dict[str, list[Any]]:
-    """Columns of a table of another library, or of an array as x0, x1, ..., as lists by their names."""
-    library = library_of(rows)
-    if library is None:
+def columns_of(rows: Any, library: str = "") -> dict[Any, Any]:
+    """Return the columns of kept rows by name, of an array as x0, x1, ...; as lists if they are of another library."""
+    if rows is None:
+        return {}
+    if library_of(rows) is None:
         dense = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
         flat = dense.reshape(len(dense), -1)
         return {f"x{j}": flat[:, j].tolist() for j in range(flat.shape[1])}
-    if not is_frame(rows):
-        return {
-            beside(str(rows.name or "x0"), ()): rows.tolist()
-            if library == "pandas"
-            else rows.to_list()
-        }
-    labels = labels_of(rows)
-    if library == "pandas":
-        lists = [rows.iloc[:, j].tolist() for j in range(len(labels))]
-    elif library == "polars":
-        lists = [rows[label].to_list() for label in labels]
+    frame = rows if is_frame(rows) else rows.to_frame(rows.name or "x0")
+    names = labels_of(frame)
+    if hasattr(frame, "iloc"):
+        columns = [frame.iloc[:, j] for j in range(len(names))]
     else:
-        lists = [rows.column(j).to_pylist() for j in range(len(labels))]
-    names = [beside(str(label), [str(other) for other in labels]) for label in labels]
-    return dict(zip(names, lists, strict=True))
+        columns = frame.get_columns() if hasattr(frame, "get_columns") else frame.columns
+    if library_of(rows) != library:
+        names = [str(name) for name in names]
+        method = "to_pylist" if hasattr(frame, "column_names") else "to_list"
+        columns = [getattr(column, method)() for column in columns]
+    return {free_name(name, names): column for name, column in zip(names, columns, strict=True)}
 
 
-def beside(name: Any, names: Any) -> Any:
-    """The name of a user's column beside ours.
+def free_name(name: Any, names: Any) -> Any:
+    """Return the name of a user's column next to ours.
 
-    >>> beside("weight", ["weight", "x"]), beside("x", ["weight", "x"])
+    >>> free_name("weight", ["weight", "x"]), free_name("x", ["weight", "x"])
     ('weight_in_table', 'x')
     """
-    if name in OURS:
+    if isinstance(name, str) and name in OURS:
         name = f"{name}_in_table"
         while name in names:
             name += "_"
     return name
 
 
-def renamed(rows: Any, library: str) -> Any:
-    """A frame without columns that are called like ours."""
-    labels = labels_of(rows)
-    new = {
-        label: beside(label, labels) for label in labels if isinstance(label, str) and label in OURS
-    }
-    if not new:
-        return rows
-    return rows.rename(columns=new) if library == "pandas" else rows.rename(new)
+def known_backend(backend: Any) -> str:
+    """Return the library of tables that is asked for; None is pandas."""
+    library: str = known(backend or "pandas", {"pandas": "pandas", "polars": "polars"}, "backend")
+    return library
 
 
-def _pandas(result: "Result", own: dict[str, Any], rows: Any) -> Any:
+def frame_of(columns: dict[Any, Any], backend: Any, **more: Any) -> Any:
+    """Return columns by name as a table of pandas or polars."""
+    library = known_backend(backend)
     try:
-        import pandas as pd
+        module = import_module(library)
     except ImportError:
-        raise InvalidInput(
-            'to_frame needs pandas, or backend="polars" and polars; neither comes with fewer'
-        ) from None
-    if rows is not None and not isinstance(rows, dict):
-        return pd.concat([pd.DataFrame(own, index=rows.index), rows], axis=1)
-    labels = result.labels if result.labels is not None and result.words.unit == "points" else None
-    index = None if labels is None else pd.Index(list(labels))
-    return pd.DataFrame({**own, **(rows or {})}, index=index)
-
-
-def _polars(result: "Result", own: dict[str, Any], rows: Any) -> Any:
-    try:
-        import polars as pl
-    except ImportError:
-        raise InvalidInput(
-            'to_frame(backend="polars") needs polars, which is not installed'
-        ) from None
-    if result.labels is not None and result.words.unit == "points":
-        taken_names = [] if rows is None else list(rows) if isinstance(rows, dict) else rows.columns
-        name = "label" if "label" not in taken_names else "index_label"
-        own = {**own, name: list(result.labels)}
-    if rows is not None and not isinstance(rows, dict):
-        return pl.concat([pl.DataFrame(own), rows], how="horizontal")
-    return pl.DataFrame({**own, **(rows or {})}, strict=False)
-
-
-def frame_of(columns: dict[str, list[Any]], backend: Any) -> Any:
-    """Lists by name as a table of pandas or polars."""
-    library = known("pandas" if backend is None else backend, BACKENDS, "backend")
-    try:
-        if library == "pandas":
-            import pandas as pd
-
-            return pd.DataFrame(columns)
-        import polars as pl
-
-        return pl.DataFrame(columns, strict=False)
-    except ImportError:
-        raise InvalidInput(f"to_frame needs {library}, which is not installed") from None
+        other = "; neither pandas nor polars comes with fewer"
+        raise InvalidInput(f"to_frame needs {library}, which is not installed{other}") from None
+    more = more if library == "pandas" else {"strict": False}
+    return module.DataFrame(columns, **more)

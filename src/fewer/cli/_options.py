@@ -230,7 +230,7 @@ def library_option(one: Option, spelling: Spelling | None, text: str | None) -> 
 
 @dataclass(frozen=True)
 class Request:
-    """What all commands are asked alike; `options` are those of the library that were given."""
+    """What all commands are asked alike; `options` are those of the library, of all `names`."""
 
     files: tuple[str, ...]
     k: Any
@@ -243,6 +243,7 @@ class Request:
     json: bool
     force: bool
     options: dict[str, Any]
+    names: frozenset[str]
     image_shape: tuple[int, int] | None = None
 
     @property
@@ -305,6 +306,7 @@ def job_command(
     """
     fields = [one for one in options.fields() if one.name not in (*NEVER, *without)]
     spellings, texts = {**SHARED, **spellings}, {**TEXTS, **texts}
+    names = frozenset(one.name for one in fields)
     generated = [
         library_option(one, spellings.get(one.name), texts.get(one.name)) for one in fields
     ]
@@ -319,7 +321,7 @@ def job_command(
                 raise click.UsageError("give -k, how many to keep, or --path with several k")
             if "image_shape" in values:
                 shared["image_shape"] = values.pop("image_shape")
-            return function(Request(**shared, options=library), **values)
+            return function(Request(**shared, options=library, names=names), **values)
 
         params = [*own_options(), *own, *generated]
         text, epilog = function.__doc__, f"Example: {example}"

@@ -8,7 +8,7 @@ from ..io.files import FileTable, open_table
 from ..tables.names import nearest
 from ..tables.schema import KINDS
 from ..tables.source import Source, source_of
-from ..tables.streams import of_table, stored_bytes
+from ..tables.streams import of_table
 from ._options import Request, flag
 
 MAX_COMPARED_NAMES = 2000
@@ -74,7 +74,7 @@ def notes(table: FileTable, *more: str) -> str:
 def blocks_of(table: FileTable, names: Sequence[str], request: Request) -> Source | None:
     """Return columns as blocks, if they take more than half of --max-memory and can be read so."""
     memory = as_bytes(request.options.get("max_memory", "1GB"), "max_memory")
-    size = stored_bytes(table, names)
+    size = table.stored_bytes(names)
     if size is None or size <= memory // 2:
         return None
     mapped = list(names) == list(table.names) and all(one.endswith(".npy") for one in request.files)

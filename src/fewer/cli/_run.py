@@ -29,7 +29,6 @@ from ..report.path import Answer, path
 from ..report.path import Path as JobPath
 from ..report.study import Table
 from ..tables.source import Execution, executed
-from ..tables.streams import stored_rows
 from ..text import CONTROL, csv_text, shown_path, visible
 from ._app import complain
 from ._options import Request
@@ -73,12 +72,15 @@ def perform(job: str, data: Data, request: Request, also: Also | None = None) ->
     options |= data.options
     if options.get("test") is None:
         options["test"] = "auto" if request.ks else None
-    rows = None if data.table is None else stored_rows(data.table)
+    rows = None if data.table is None else data.table.stored_rows
     bar = nullcontext() if request.quiet else rows_bar(rows)
     try:
         with stoppable(), bar as update, executed(Execution(request.workers, update)):
             answers = path(job, data.X, request.ks, k=request.k, names=data.names, **options)
     except InvalidInput as error:
+        first = str(error).partition(" ")[0].rstrip(":")
+        if error.parameter is None and first in request.names:
+            error.parameter = first
         raise error.at(request.file) from None
     if data.table is not None and data.columns is not None:
         answers = in_file(answers, data.table.names, data.columns)

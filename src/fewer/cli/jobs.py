@@ -486,7 +486,7 @@ def basket_lines(files: tuple[str, ...], options: dict[str, Any]) -> Data:
     import polars as pl
 
     frames, labels, before = [], [], 0
-    for file in (one for pattern in files for one in expanded(pattern)):
+    for file in expanded(files):
         frame, label = open_transactions(file)
         frames.append(frame.with_columns((pl.col("basket") + before).cast(pl.Int64)))
         before += int(frame["basket"].max()) + 1

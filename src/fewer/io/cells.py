@@ -8,6 +8,7 @@ refused with the first that is not; other columns are texts, as they are.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -64,8 +65,9 @@ STYLES = {".": _pattern(_DOT), ",": _pattern(_COMMA)}
 class Problem:
     """A cell that is not what its column is."""
 
-    row: int
-    cell: str
+    row: int | None
+    """None where it is all of the column."""
+    cell: Any
     expected: str
 
 

@@ -3,24 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from .._validation import InvalidInput, as_integer
+from .._validation import as_integer
 from ..options import IN_BLOCKS
 from ..result import Result
 from ..row_blocks import canonical_rows
 from ..tables.cutting import width
 from ..tables.source import Block, Source, source_of
-from ..threads import own_threads
-from .bins.blocks import BinsSummary, CountedSummary
-from .bins.options import BinsOptions
 from .dims.blocks import DimsSpec, DimsSummary, LevelsSummary
 from .dims.long import LongSpec, long_summary
 from .dims.options import DimsOptions
-from .terms.blocks import TermsSummary, terms_schema
-from .terms.options import TermsOptions
 
-NEEDS_BINS = (
-    'preserve other than "cdf" needs bins: give grid as "equal", "log", "quantile" or edges'
-)
 HEAD_ROWS = 1024
 """Rows by which the width of blocks is known."""
 
@@ -28,58 +20,6 @@ HEAD_ROWS = 1024
 def rows_of(blocks: Source) -> int:
     """The rows of a canonical block, by the number of columns."""
     return canonical_rows(width(blocks.head(HEAD_ROWS).X))
-
-
-def bins_of_blocks(blocks: Source, options: BinsOptions) -> Any:
-    """The summary of values in blocks: of one pass where that counts all values, else of two.
-
-    The second counts between the edges of the grid too.
-    """
-    rows = rows_of(blocks)
-    first = blocks.fold("bins-1", _bins_first, options.missing, BinsSummary.merged, rows)
-    if first.exact:
-        return first
-    if not options.automatic:
-        from .bins.grid import edges_of
-
-        edges = tuple(edges_of(P, options.grid, options.n_bins) for P in first.distributions())
-        first = replace(first, edges=edges)
-    return blocks.fold("bins-2", CountedSummary.of, first, CountedSummary.merged, rows)
-
-
-def _bins_first(block: Any, missing: str) -> BinsSummary:
-    return BinsSummary.of(block, missing)
-
-
-def solved_bins(summary: Any, column: int, k: int, options: BinsOptions) -> Result:
-    """The best k values of one column that was summarised."""
-    from .bins.grid import grid_of
-    from .bins.values import best_values
-
-    P = summary.distributions()[column]
-    options = counted_grid(summary, column, options)
-    grid = grid_of(P, k, options.grid, options.n_bins, options.deadline.seconds)
-    judged: Result = summary.judged(best_values(P, k, grid, options), column)
-    return judged
-
-
-def counted_grid(summary: Any, column: int, options: BinsOptions) -> BinsOptions:
-    """The grid as edges, where values were counted between these in a second pass."""
-    if not isinstance(summary, CountedSummary) or options.automatic:
-        return options
-    edges = summary.columns[column].grid
-    if edges is None:
-        raise InvalidInput(
-            "beyond 65,536 different values only `bins` counts by a grid other than 'auto'"
-        )
-    return options.replace(grid=edges, n_bins=None)
-
-
-def counted_values(summary: Any, options: BinsOptions) -> Any:
-    """Values by which a histogram is made: all of them, or those that were counted between its edges."""
-    if isinstance(summary, CountedSummary) and options.automatic:
-        raise InvalidInput(NEEDS_BINS)
-    return summary.distributions()[0]
 
 
 def dims_of_blocks(X: Any, k: Any, options: DimsOptions) -> Result | Block:
@@ -120,13 +60,3 @@ def dims_spec(blocks: Source, k: Any, options: DimsOptions) -> DimsSpec:
     if from_zero and options.objective == "kl" and not spec.labelled:
         return replace(spec, most=as_integer(k, "k", 1))
     return spec
-
-
-def terms_of_blocks(blocks: Source, y: Any, options: TermsOptions) -> TermsSummary:
-    """The triangular factor of [X y] of rows in blocks."""
-    options.refuse("loss", "returns", "date", road=IN_BLOCKS)
-    head = blocks.head(HEAD_ROWS).X
-    rows = canonical_rows(width(head))
-    schema = terms_schema(head, y, options).filled(blocks, "terms", rows)
-    with own_threads():  # panels are too small for several
-        return blocks.fold("terms-1", TermsSummary.of, schema, TermsSummary.merged, rows)

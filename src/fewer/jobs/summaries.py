@@ -7,15 +7,18 @@ from threading import current_thread, main_thread
 from typing import Any
 
 from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame, known, shown
+from ..options import Options
 from ..result import Result
 from ..row_blocks import merged_in_tree
 from ..tables.cutting import height, width
 from ..tables.frames import names_of
 from ..tables.source import Block
 from ..threads import own_threads
-from .bins.blocks import BinsSummary, CountedSummary
+from .bins.bins import best_histogram
+from .bins.empirical import BinsSummary
 from .bins.options import BinsOptions
 from .dims.blocks import DimsSpec, DimsSummary, LevelsSummary
+from .dims.dims import cover
 from .dims.options import DimsOptions
 from .points.blocks import solved, spec_of
 from .points.first_pass import FirstSummary
@@ -23,8 +26,9 @@ from .points.one_pass import coreset_of
 from .points.options import PointsOptions
 from .points.plan import plan_of
 from .points.second_pass import SecondSummary
-from .terms.blocks import TermsSummary, terms_schema
+from .terms.blocks import TermsSummary, block_schema
 from .terms.options import TermsOptions
+from .terms.terms import track
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +75,11 @@ class Summary:
         for other in others:
             if not isinstance(other, Summary):
                 raise InvalidInput(f"summaries must come from summarize, got {shown(other)}")
-            for name, own in self.about.items():
-                if own != other.about.get(name):
+            for name in {**self.about, **other.about}:
+                here, there = self.about.get(name), other.about.get(name)
+                if here != there:
                     raise InvalidInput(
-                        f"summaries must have the same {name} to be merged, got {shown(own)} and "
-                        f"{shown(other.about.get(name))}"
+                        f"summaries must have the same {name} to be merged, got {shown(here)} and {shown(there)}"
                     )
         states = [self.state, *(other.state for other in others)]
         return replace(self, state=merged_in_tree(states, type(self.state).merged))
@@ -92,7 +96,10 @@ class Summary:
         >>> summarize((np.eye(3), np.array([0.7, 0.3, 0.0])), "terms").solve(2).weights.round(2).tolist()
         [0.7, 0.3]
         """
-        return SOLVERS_OF[self.job](self.state, k, options)
+        steps = STEPS[self.job]
+        asked = steps.options.of({"rng": 0, **options})
+        asked.serve(*SEARCH_OPTIONS, *steps.of_answer, road="solve; give it to summarize")
+        return steps.answer(self.state, k, asked)
 
 
 def summarize(
@@ -138,105 +145,117 @@ def summarize(
     if plan is not None and (not isinstance(plan, Summary) or job not in (None, plan.job)):
         raise InvalidInput(f"plan must be a merged summary of the job {job!r}, got {shown(plan)}")
     job = plan.job if plan is not None else job
-    make = known(job, MAKERS, "job")
-    given = Block(*block[:3]) if isinstance(block, tuple) else Block(block)
-    if not height(given.X):
+    steps = known(job, STEPS, "job")
+    rows = Block(*block[:3]) if isinstance(block, tuple) else Block(block)
+    if not height(rows.X):
         raise InvalidInput("block must have at least one row; pass over empty ones")
-    state = make(given, None if plan is None else plan.state, dict(options))
-    X = gathered(given.X)
-    about: dict[str, Any] = {} if plan is None else {**plan.about, "rows of the plan": plan.rows}
-    about |= {"job": job, "pass": type(state).__name__, "number of columns": width(X)}
+    own = {name: options.pop(name) for name in steps.own if name in options}
+    seed = {"rng": 0} if "rng" in steps.of_rows else {}
+    asked = steps.options.of({**seed, **options})
+    asked.serve(*steps.of_rows, road="summarize; give it to solve")
+    target = own.get("y", getattr(asked, "labels", None))
+    rows = with_rows(rows, target, asked.sample_weight)
+    state = steps.summary(rows, None if plan is None else plan.state, asked, own)
+    X = gathered(rows.X)
+    about: dict[str, Any] = {
+        "job": job,
+        "pass": type(state).__name__,
+        "number of columns": width(X),
+    }
     about["columns"] = names_of(X) if is_frame(X) else None
-    names = (
-        "k",
-        "y",
-        "labels",
-        "sample_weight",
-        "gamma",
-        "rng",
-        "similarity",
-        "standardize",
-        "missing",
-        "candidates",
-        "kept",
-    )
-    for name in names:
-        value = options.get(name)
-        about[name] = (
-            value if value is None or isinstance(value, (str, int, float)) else about.get(name)
-        )
+    values = own | {name: getattr(asked, name) for name in steps.of_rows}
+    if plan is not None:
+        about |= {**plan.about, **about, "rows of the plan": plan.rows}
+        values = own
+    about |= {name: value for name, value in values.items() if isinstance(value, str | int | float)}
     return Summary(str(job), state, about)
 
 
-def _points_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
-    own = {"candidates": None, "kept": None, "k": 1}
-    own |= {name: given.pop(name) for name in own if name in given}
-    options = PointsOptions.of({"rng": 0, **given})
-    options.serve(*POINTS_ROWS, road=FIRST_PASS)
-    block = _beside(block, options.labels, options.sample_weight)
-    if plan is not None:
-        made = plan_of(plan) if isinstance(plan, FirstSummary) else plan.plan
-        if own["kept"] is not None:
-            return coreset_of(block, made, as_integer(own["kept"], "kept", 1))
-        return SecondSummary.of(block, made)
-    labels, weight = options.labels, options.sample_weight
-    options = options.replace(
-        labels=labels if isinstance(labels, str) else block.y,
-        sample_weight=weight if isinstance(weight, str) else None,
-    )
-    spec = spec_of(block.X, as_integer(own["k"], "k", 1), options, as_seed(options.rng))
-    if own["candidates"] is not None:
-        count = as_integer(own["candidates"], "candidates", 1)
-        spec = replace(spec, candidates=count, least=count)
-    return FirstSummary.of(block, replace(spec, draws=spec.candidates))
-
-
-def _beside(block: Block, y: Any, weight: Any) -> Block:
-    """A block with what was given beside it; names are columns of its table."""
+def with_rows(block: Block, y: Any, weight: Any) -> Block:
+    """Return a block with what belongs to its rows; names are columns of its table."""
     y = block.y if y is None or isinstance(y, str) else y
     weight = block.weight if weight is None or isinstance(weight, str) else weight
     return block._replace(y=y, weight=weight)
 
 
-def _bins_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
-    options = BinsOptions.of(given)
-    options.serve("sample_weight", "missing", road=FIRST_PASS)
-    block = _beside(block, None, options.sample_weight)
+@dataclass(frozen=True)
+class Steps:
+    """How a job summarises blocks and answers.
+
+    `of_rows` are options of the first pass, `own` those of `summarize` alone, `of_answer` those of
+    `solve`. `summary(block, plan, options, own)` and `answer(state, k, options)` do the work.
+    """
+
+    options: type[Options]
+    of_rows: tuple[str, ...]
+    own: tuple[str, ...]
+    of_answer: tuple[str, ...]
+    summary: Callable[[Block, Any, Any, dict[str, Any]], Any]
+    answer: Callable[[Any, Any, Any], Result]
+
+
+def _points_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
     if plan is not None:
-        return CountedSummary.of(block, plan)
-    return BinsSummary.of(block, options.missing)
+        made = plan_of(plan) if isinstance(plan, FirstSummary) else plan.plan
+        if own.get("kept") is None:
+            return SecondSummary.of(block, made)
+        return coreset_of(block, made, as_integer(own["kept"], "kept", 1))
+    named = {name: getattr(options, name) for name in ("labels", "sample_weight")}
+    roles = {name: value if isinstance(value, str) else None for name, value in named.items()}
+    roles["labels"] = block.y if roles["labels"] is None else roles["labels"]
+    k = as_integer(own.get("k", 1), "k", 1)
+    spec = spec_of(block.X, k, options.replace(**roles), as_seed(options.rng))
+    if own.get("candidates") is not None:
+        count = as_integer(own["candidates"], "candidates", 1)
+        spec = replace(spec, candidates=count, least=count)
+    return FirstSummary.of(block, replace(spec, draws=spec.candidates))
 
 
-def _dims_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
-    options = DimsOptions.of(given)
-    options.serve(*DIMS_ROWS, road=FIRST_PASS)
-    block = _beside(block, None, options.sample_weight)
+def _points_answer(summary: Any, k: Any, options: Any) -> Result:
+    spec = summary.spec if isinstance(summary, FirstSummary) else summary.plan.spec
+    seed = spec.seed if options.rng is None else as_seed(options.rng)
+    return solved(summary, k, options, seed).result
+
+
+def _bins_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
+    return BinsSummary.of(block, options.missing if plan is None else plan)
+
+
+def _bins_answer(summary: Any, k: Any, options: Any) -> Result:
+    if len(summary.columns) != 1:
+        raise InvalidInput(f"bins are of one column, got blocks with {len(summary.columns)}")
+    return best_histogram(summary.distributions()[0], k, options)
+
+
+def _terms_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
+    schema = block_schema(block.X, own.get("y"), options)
+    is_main = current_thread() is main_thread()  # else another thread may be limiting BLAS
+    with own_threads() if is_main else nullcontext():
+        return TermsSummary.of(block, schema)
+
+
+def _terms_answer(summary: Any, k: Any, options: Any) -> Result:
+    return track(summary.tracked(options), k, options)
+
+
+def _dims_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
     if plan is not None:
         return DimsSummary.of(block, plan)
     spec = DimsSpec.of(block.X, options)
     return LevelsSummary.of(block, spec) if spec.labelled else DimsSummary.of(block, spec)
 
 
-def _terms_block(block: Block, plan: Any, given: dict[str, Any]) -> Any:
-    y = given.pop("y", None)
-    options = TermsOptions.of(given)
-    options.serve("sample_weight", "missing", road=FIRST_PASS)
-    block = _beside(block, y, options.sample_weight)
-    schema = terms_schema(block.X, y, options)
-    alone = current_thread() is main_thread()  # else another thread may be limiting BLAS
-    with own_threads() if alone else nullcontext():
-        return TermsSummary.of(block, schema)
+def _dims_answer(summary: Any, k: Any, options: Any) -> Result:
+    if isinstance(summary, LevelsSummary):
+        raise InvalidInput(
+            "a table with labels takes two passes: summarize the blocks again with plan= the merged summaries"
+        )
+    coding = summary.coding(options.baseline, options.include, options.exclude)
+    judged: Result = summary.judged(cover(coding, k, options), options.objective)
+    return judged
 
 
-MAKERS: dict[str, Callable[[Block, Any, dict[str, Any]], Any]] = {
-    "points": _points_block,
-    "bins": _bins_block,
-    "terms": _terms_block,
-    "dims": _dims_block,
-}
-FIRST_PASS, SOLVE = "summarize; give it to solve", "solve; give it to summarize"
-SEARCHED = ("solver", "time_limit", "rng", "callback")
-DIMS_ROWS = ("sample_weight", "columns", "missing", "max_memory")
+SEARCH_OPTIONS = ("solver", "time_limit", "rng", "callback")
 POINTS_ROWS = (
     "labels",
     "sample_weight",
@@ -248,58 +267,44 @@ POINTS_ROWS = (
     "rng",
     "max_memory",
 )
-"""Options of points in the first pass."""
-
-
-def _solved_points(summary: Any, k: int, given: dict[str, Any]) -> Result:
-    spec = summary.spec if isinstance(summary, FirstSummary) else summary.plan.spec
-    options = PointsOptions.of({"rng": 0, **given})
-    own = ("min_weight", "max_weight", "equal_weights", "max_memory")
-    options.serve(*SEARCHED, *own, road=SOLVE)
-    seed = spec.seed if options.rng is None else as_seed(options.rng)
-    return solved(summary, k, options, seed).result
-
-
-def _solved_bins(summary: Any, k: int, given: dict[str, Any]) -> Result:
-    from .lazy import solved_bins
-
-    options = BinsOptions.of({"rng": 0, **given})
-    options.serve(*SEARCHED, "grid", "n_bins", road=SOLVE)
-    if len(summary.columns) != 1:
-        raise InvalidInput(f"bins are of one column, got blocks with {len(summary.columns)}")
-    return solved_bins(summary, 0, k, options)
-
-
-def _solved_terms(summary: Any, k: int, given: dict[str, Any]) -> Result:
-    from .terms.terms import track
-
-    options = TermsOptions.of({"rng": 0, **given})
-    own = ("include", "exclude", "groups", "previous", "max_turnover", "constraints")
-    bounds = ("weight", "per_group", "group_weight")
-    limits = [f"{end}_{name}" for name in bounds for end in ("min", "max")]
-    options.serve(*SEARCHED, *own, *limits, "ridge", road=SOLVE)
-    return track(summary.tracked(options), k, options)
-
-
-def _solved_dims(summary: Any, k: int, given: dict[str, Any]) -> Result:
-    from .dims.dims import cover
-
-    options = DimsOptions.of({"rng": 0, **given})
-    own = ("objective", "baseline", "include", "exclude")
-    options.serve(*SEARCHED, *own, road=SOLVE)
-    if isinstance(summary, LevelsSummary):
-        raise InvalidInput(
-            "a table with labels takes two passes: summarize the blocks again with plan= the merged summaries"
-        )
-    coding = summary.coding(options.baseline, options.include, options.exclude)
-    judged: Result = summary.judged(cover(coding, k, options), options.objective)
-    return judged
-
-
-SOLVERS_OF: dict[str, Callable[[Any, int, dict[str, Any]], Result]] = {
-    "points": _solved_points,
-    "bins": _solved_bins,
-    "terms": _solved_terms,
-    "dims": _solved_dims,
+WEIGHTS = ("min_weight", "max_weight")
+TERMS_ANSWER = (
+    *WEIGHTS,
+    *("min_per_group", "max_per_group", "min_group_weight", "max_group_weight"),
+    *("include", "exclude", "groups", "previous", "max_turnover", "constraints", "ridge"),
+)
+STEPS = {
+    "points": Steps(
+        PointsOptions,
+        POINTS_ROWS,
+        ("k", "candidates", "kept"),
+        (*WEIGHTS, "equal_weights", "max_memory"),
+        _points_summary,
+        _points_answer,
+    ),
+    "bins": Steps(
+        BinsOptions,
+        ("sample_weight", "missing"),
+        (),
+        ("grid", "n_bins"),
+        _bins_summary,
+        _bins_answer,
+    ),
+    "terms": Steps(
+        TermsOptions,
+        ("sample_weight", "missing"),
+        ("y",),
+        TERMS_ANSWER,
+        _terms_summary,
+        _terms_answer,
+    ),
+    "dims": Steps(
+        DimsOptions,
+        ("sample_weight", "columns", "missing", "max_memory"),
+        (),
+        ("objective", "baseline", "include", "exclude"),
+        _dims_summary,
+        _dims_answer,
+    ),
 }
 __all__ = ["Summary", "summarize"]

@@ -93,47 +93,6 @@ def image(
     return np.concatenate(spread(work, spans(n, high))) if m else np.zeros(n)
 
 
-def image_until(
-    X: Any,
-    others: Any,
-    weights: Vector,
-    similarity: Similarity,
-    labels: tuple[Indices, Indices] | None,
-    memory: int,
-    deadline: Deadline,
-) -> tuple[Vector, int]:
-    """The same as a mean over as many of the others as the deadline allows, and how many these are.
-
-    They should stand in random order. With labels, of X and of the others, only similarities within
-    a class count.
-    """
-    centre, entries = similarity.centre(X), tile_entries(memory)
-    most = tile_rows(X.shape[1], memory)
-    parts = spans(X.shape[0], min(HIGH, most))
-    lefts = [similarity.left(X[part], centre, np.float64) for part in parts]
-    columns = spans(others.shape[0], max(1, min(entries // HIGH, most, 4 * TILE // X.shape[0])))
-
-    def work(share: list[slice]) -> tuple[Vector, float, int]:
-        total, mass, used = np.zeros(X.shape[0]), 0.0, 0
-        for column in share:
-            right, w = similarity.right(others[column], centre, np.float64), weights[column]
-            for part, left in zip(parts, lefts, strict=True):
-                block = similarity.between(left, right).astype(np.float64, copy=False)
-                if labels is not None:
-                    block *= labels[0][part][:, None] == labels[1][column]
-                total[part] += block @ w
-            mass, used = mass + float(w.sum()), used + len(w)
-            if deadline.passed:
-                break
-        return total, mass, used
-
-    many = min(threads(), AT_ONCE, len(columns))
-    done = spread(work, [columns[i::many] for i in range(many)])
-    return sum(total for total, _, _ in done) / sum(mass for _, mass, _ in done), sum(
-        used for _, _, used in done
-    )
-
-
 def tile_entries(memory: int) -> int:
     """Entries of a tile so that all tiles at once, with their temporaries, take an eighth of the memory."""
     return int(min(TILE, max(memory // (64 * AT_ONCE), 1)))

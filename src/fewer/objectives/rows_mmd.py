@@ -143,6 +143,11 @@ class RowsMMD:
         """A squared distance is never negative."""
         return 0.0
 
+    @property
+    def rounding(self) -> float:
+        """How far the last digits of similarities may move F."""
+        return float(4.0 * np.finfo(float).eps * np.abs(self.diagonal).max())
+
     @cached_property
     def scale(self) -> float:
         """The mean squared distance of a row from the target, which no offset of K changes; above zero."""

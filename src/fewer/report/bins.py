@@ -11,8 +11,8 @@ import numpy as np
 from .._validation import InvalidInput, Vector, as_array, known
 from ..jobs.bins.bins import bins
 from ..jobs.bins.empirical import Empirical
-from ..jobs.bins.grid import as_edges, available, cuts_of, edges_of
 from ..jobs.bins.options import BinsOptions
+from ..jobs.bins.values import as_edges, available, edges_of, weights_of_bins
 from ..result import Result
 from .study import Baselines, Split, Study, Table, kept_table
 from .views import Steps, bin_steps, cumulative_steps
@@ -59,7 +59,7 @@ def bins_study(values: Any = None, **options: Any) -> Study:
     edges = edges_of(P, own.grid, own.n_bins)
     if edges is None:
         raise InvalidInput('grid must have bins: give "equal", "log", "quantile" or edges', "grid")
-    counts = P.between(cuts_of(P, edges))
+    counts = weights_of_bins(P, edges)
     return HistogramStudy(counts, edges, cumulative=False, contiguous=own.contiguous)
 
 
@@ -120,10 +120,10 @@ class ValuesStudy(Study):
 
     def split(self, share: float, rng: np.random.Generator) -> Split | None:
         """Hold out some of the values, each with the same chance."""
-        held = rng.random(self.P.size) < share
-        if held.all() or not held.any():
+        parts = self.P.split(share, rng)
+        if parts is None:
             return None
-        train, test = (replace(self, P=self.P.part(some)) for some in (~held, held))
+        train, test = (replace(self, P=P) for P in parts)
         return Split(train, test.error, train.baselines_on(test.P))
 
 

@@ -10,6 +10,7 @@ from ..probe import is_ours
 from ..protocols import (
     Centred,
     Covered,
+    Direct,
     FaceSolvable,
     Objective,
     Programmed,
@@ -88,6 +89,16 @@ def distances(objective: Any, constraint: Any) -> bool:
     """
     simple = isinstance(constraint, SparseSimplex) and constraint.all_conditions is None
     return simple and implements(objective, Quadratic) and squared_distance(objective)
+
+
+def entrywise(constraint: Any) -> bool:
+    """Whether a unit is an entry with weights of its own: a sparse simplex."""
+    return isinstance(constraint, SparseSimplex)
+
+
+def knows_its_optimum(objective: Any, constraint: Any) -> bool:
+    """Whether the objective finds the best k entries by itself."""
+    return implements(objective, Direct) and entrywise(constraint) and constraint.whole_faces
 
 
 def squared_distance(objective: Any) -> bool:

@@ -11,9 +11,9 @@ from .._validation import InvalidInput
 from ..protocols import Constraint, Objective, implements
 from ..result import Result, Status
 from ..search.engine import Bounding, Branch, Engine
-from ._solve import solve
 from .exchange import grown, improved, perturbed
 from .loop import Callback, Outcome, Step, Steps
+from .solve import by_engine, solve
 
 SHARE = 0.25
 """The share of a budget that is spent on perturbations before a proof begins; by "auto", of its default."""
@@ -60,9 +60,8 @@ def exact(
     >>> result.support.tolist(), result.value, result.gap
     ([1, 2], 0.0, 0.0)
     """
-    return solve(
-        "exact", objective, constraint, proven, budget, time_limit, callback, rng, proves=True
-    )
+    limits: Any = {"budget": budget, "time_limit": time_limit, "callback": callback, "rng": rng}
+    return solve("exact", objective, constraint, by_engine(proven, proves=True), **limits)
 
 
 def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:

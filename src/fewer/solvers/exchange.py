@@ -8,8 +8,8 @@ import numpy as np
 from ..protocols import Constraint, Objective
 from ..result import Result, Status
 from ..search.engine import Engine
-from ._solve import solve
 from .loop import Callback, Outcome, Step, Steps
+from .solve import by_engine, solve
 
 MOVES = 64
 """Moves between two chances to stop."""
@@ -62,7 +62,8 @@ def exchange(
     >>> exchange(F, SparseSimplex(F.space, 2), rng=0).support.tolist()
     [0, 1]
     """
-    return solve("exchange", objective, constraint, local_search, budget, time_limit, callback, rng)
+    limits: Any = {"budget": budget, "time_limit": time_limit, "callback": callback, "rng": rng}
+    return solve("exchange", objective, constraint, by_engine(local_search), **limits)
 
 
 def local_search(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:

@@ -1,24 +1,22 @@
 """Frank-Wolfe on the simplex of all entries that may be held: the convex relaxation, with its dual gap."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, Vector, as_generator, as_integer, as_number
+from .._validation import Indices, InvalidInput, Vector, as_integer, as_number
 from ..active_set import box_weights
-from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..probe import scale_of
 from ..protocols import Centred, Constraint, Objective, Quadratic, implements, projection_note
 from ..result import Result, Status
 from ..search.fit import affordable, on_support, refit_cost
-from ..search.paths import lower_bound_of, slope_error
-from .iht import within_budget
-from .loop import Callback, Outcome, Step, Steps, check_partners, drive
+from ..search.paths import slope_error
+from ..search.select import entrywise
+from .loop import Callback, Outcome, Step, Steps, check_partners
+from .solve import Problem, counted, solve
 from .steps import best_near
-from .units import near_one
 
 MOST_CORRECTED = 500
 """Entries with mass up to which each step finds the best weights of all."""
@@ -28,7 +26,6 @@ EVERY = 20
 """Pairwise steps between two sparse answers read off the relaxation."""
 
 
-@near_one
 def frank_wolfe(
     objective: Objective,
     constraint: Constraint,
@@ -36,7 +33,7 @@ def frank_wolfe(
     max_iter: int = 1000,
     tol: float = 1e-10,
     budget: float | None = None,
-    time_limit: "float | Deadline | None" = None,
+    time_limit: float | None = None,
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
@@ -84,78 +81,52 @@ def frank_wolfe(
     >>> result.support.tolist(), round(result.value, 6), round(abs(result.bound), 6)
     ([0, 1], 0.06, 0.0)
     """
-    check_partners(objective, constraint, "frank_wolfe")
     tol = as_number(tol, "tol", allow_equal=True)
     max_iter = as_integer(max_iter, "max_iter", 1)
-    most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
-    seed = None if rng is None else as_generator(rng)[1]  # nothing in it is random
+    check_partners(objective, constraint, "frank_wolfe")
     if not implements(objective, Quadratic) and objective.smoothness == math.inf:
         raise InvalidInput(
             "frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()"
         )
-    deadline = Deadline.after(time_limit)
 
-    steps = within_budget(objective, _path(objective, constraint, max_iter, tol, deadline), most)
-    note = projection_note(constraint)
-    told: dict[str, Any] = {"time_limit": deadline, "callback": callback, "seed": seed}
-    return drive(objective, constraint, steps, solver="frank_wolfe", note=note, **told)
+    def path(problem: Problem) -> Steps:
+        F, C, deadline = problem.objective, problem.constraint, problem.deadline
+        entries = np.flatnonzero(C.rules.open) if entrywise(C) else np.arange(C.space.size)
+        p, corrects, size = _vertex(F, entries), implements(F, Quadratic), scale_of(F)
+        for count in range(max_iter):
+            gradient, value = F.gradient(p), F.value(p)
+            held, slopes = np.flatnonzero(p), gradient[entries]
+            best, worst = int(entries[slopes.argmin()]), int(held[gradient[held].argmax()])
+            gap = float(gradient[held] @ p[held] - gradient[best])
+            closed = gap <= tol * max(abs(value), size)
+            few = len(held) <= MOST_CORRECTED
+            shows = count % EVERY == 0 or (few and implements(F, Quadratic))
+            shows |= closed or count == max_iter - 1
+            bound = value - gap - 4.0 * slope_error(F, value)
+            yield Step(answer(F, C, p, deadline) if shows else None, bound)
+            if closed:
+                return Outcome(Status.CONVERGED)
+            before = p
+            corrects = corrects and few and affordable(deadline, refit_cost(2 * len(held)))
+            if corrects:
+                ranked = entries[np.argsort(slopes, kind="stable")]
+                p = _corrected(F, p, held, ranked, gradient)
+                corrects = not np.array_equal(p, before)
+            if not corrects:
+                p = _shift(F, before, gradient, best, worst)
+        return Outcome(Status.MAX_ITER)
 
-
-def _path(
-    objective: Objective, constraint: Constraint, max_iter: int, tol: float, deadline: Deadline
-) -> Steps:
-    bound, closed, quadratic = (
-        lower_bound_of(objective, constraint),
-        False,
-        implements(objective, Quadratic),
+    return solve(
+        "frank_wolfe",
+        objective,
+        constraint,
+        counted(path),
+        budget=budget,
+        time_limit=time_limit,
+        callback=callback,
+        rng=0 if rng is None else rng,  # nothing in it is random
+        note=projection_note(constraint),
     )
-    entries = (
-        np.flatnonzero(constraint.open)
-        if isinstance(constraint, SparseSimplex)
-        else np.arange(constraint.space.size)
-    )
-    for count, (p, low, closed) in enumerate(
-        relaxation(objective, entries, max_iter, tol, deadline)
-    ):
-        last, bound = closed or count == max_iter - 1, max(bound, low)
-        known = bound if bound > -math.inf else None
-        due = last or count % EVERY == 0 or (quadratic and np.count_nonzero(p) <= MOST_CORRECTED)
-        yield Step(answer(objective, constraint, p, deadline) if due else None, known)
-    return Outcome(Status.CONVERGED if closed else Status.MAX_ITER, bound)
-
-
-def relaxation(
-    objective: Any, entries: Indices, max_iter: int, tol: float, deadline: Deadline
-) -> Iterator[tuple[Vector, float, bool]]:
-    """The iterates over the simplex of some entries, each with the best bound so far and whether it is reached."""
-    p, bound, corrects = _vertex(objective, entries), -math.inf, implements(objective, Quadratic)
-    size = scale_of(objective)
-    for _ in range(max_iter):
-        gradient = objective.gradient(p)
-        held, slopes = np.flatnonzero(p), gradient[entries]
-        best, worst = int(entries[slopes.argmin()]), int(held[gradient[held].argmax()])
-        value = objective.value(p)
-        gap = float(gradient[held] @ p[held] - gradient[best])
-        bound = max(bound, value - gap - 4.0 * slope_error(objective, value))
-        closed = gap <= tol * max(abs(value), size)
-        yield p, bound, closed
-        if closed:
-            return
-        corrects = (
-            corrects
-            and len(held) <= MOST_CORRECTED
-            and affordable(deadline, refit_cost(2 * len(held)))
-        )
-        if corrects:
-            before, p = (
-                p,
-                _corrected(
-                    objective, p, held, entries[np.argsort(slopes, kind="stable")], gradient
-                ),
-            )
-            corrects = not np.array_equal(p, before)
-        if not corrects:
-            p = _shift(objective, p, gradient, best, worst)
 
 
 def _vertex(objective: Any, entries: Indices) -> Vector:

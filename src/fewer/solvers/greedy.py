@@ -5,8 +5,8 @@ from typing import Any
 from ..protocols import Constraint, Objective
 from ..result import Result, Status
 from ..search.engine import Engine
-from ._solve import solve
 from .loop import Callback, Outcome, Step, Steps
+from .solve import by_engine, solve
 
 
 def greedy(
@@ -55,7 +55,8 @@ def greedy(
     >>> result.support.tolist(), result.history.round(4).tolist()
     ([1, 2], [0.6931, 0.3567])
     """
-    return solve("greedy", objective, constraint, one_at_a_time, budget, time_limit, callback, rng)
+    limits: Any = {"budget": budget, "time_limit": time_limit, "callback": callback, "rng": rng}
+    return solve("greedy", objective, constraint, by_engine(one_at_a_time), **limits)
 
 
 def one_at_a_time(engine: Engine, rng: Any, budget: float | None) -> Steps:

@@ -1,16 +1,14 @@
 """Algorithm 1: iterative hard thresholding over distributions."""
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._validation import InvalidInput, Vector, as_generator, as_integer, as_number, shown
-from ..deadline import Deadline
 from ..protocols import (
     Constraint,
-    Counted,
     FaceSolvable,
     Objective,
     Quadratic,
@@ -20,16 +18,14 @@ from ..protocols import (
     refits,
     whole_faces,
 )
-from ..result import Result, Status
-from ..search.paths import lower_bound_of
-from ..search.select import distances, engine_of, programmed
+from ..result import Result
+from ..search.select import distances, programmed
 from .exchange import grown
-from .loop import Callback, Outcome, Step, Steps, as_start, check_partners, drive
-from .steps import Backtracking, Doubling, Momentum, Refitting, StepRule, best_near
-from .units import near_one
+from .loop import Callback, Step, Steps, as_start, check_partners
+from .solve import Problem, counted, solve
+from .steps import Backtracking, Doubling, Momentum, Refitting, StepLength, StepRule, best_near
 
 
-@near_one
 def iht(
     objective: Objective,
     constraint: Constraint,
@@ -39,7 +35,7 @@ def iht(
     max_iter: int = 500,
     tol: float = 1e-10,
     budget: float | None = None,
-    time_limit: "float | Deadline | None" = None,
+    time_limit: float | None = None,
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
@@ -94,69 +90,51 @@ def iht(
     >>> result.support.tolist(), round(result.value, 3)
     ([1], 0.135)
     """
-    check_partners(objective, constraint, "iht")
     tol = as_number(tol, "tol", allow_equal=True)
-    max_iter = as_integer(max_iter, "max_iter", 1)
     if step is not None and not implements(step, StepRule):
         raise InvalidInput(
             f"step must be a step rule such as Constant(mu) or Doubling(mu), got {shown(step)}"
         )
-    generator, seed = as_generator(rng)
-    deadline = Deadline.after(time_limit)
-    most = math.inf if budget is None else as_number(budget, "budget", allow_equal=True)
-    rule = step or default_rule(objective, constraint)
-    given = None if start is None else as_start(start, constraint)
+    check_partners(objective, constraint, "iht")
+    rng, _ = as_generator(rng)
+    grows = step is None and (distances(objective, constraint) or programmed(objective, constraint))
+    if start is not None:
+        first: Vector | None = as_start(start, constraint)
+    else:
+        first = None if grows else random_member(constraint, rng)
+    rule = default_rule(objective, constraint) if step is None else step
 
-    def path(p: Vector | None) -> Steps:
-        known = lower_bound_of(objective, constraint)
-        yield Step(bound=known if known > -math.inf else None)
+    def path(problem: Problem) -> Steps:
+        F, C, p = problem.objective, problem.constraint, first
         if p is None:
-            engine = engine_of(objective, constraint, "iht", deadline)
+            engine = problem.engine()
             yield from grown(engine)
             p = engine.answer()
         assert p is not None  # noqa: S101 - a support that has grown has an answer
         if isinstance(rule, Doubling) and rule.refit:  # as all that follow
-            yield Step(best_near(objective, constraint, p))
-        return (yield from rule.path(objective, constraint, p, tol))
+            yield Step(best_near(F, C, p))
+        near_one = rule.scaled(problem.exponent) if isinstance(rule, StepLength) else rule
+        return (yield from near_one.path(F, C, p, tol))
 
-    grows = step is None and (quadratic(objective, constraint) or programmed(objective, constraint))
-    begin = given if given is not None or grows else random_member(constraint, generator)
-    return drive(
+    return solve(
+        "iht",
         objective,
         constraint,
-        within_budget(objective, path(begin), most),
-        solver="iht",
-        start=begin,
-        max_iter=max_iter,
-        time_limit=deadline,
+        counted(path),
+        budget=budget,
+        time_limit=time_limit,
         callback=callback,
-        seed=seed,
+        rng=rng,
+        normalises=isinstance(rule, (StepLength, Refitting)),
+        start=first,
+        max_iter=as_integer(max_iter, "max_iter", 1),
         note=projection_note(constraint),
     )
 
 
-def within_budget(objective: Any, steps: Steps, budget: float) -> Steps:
-    """The steps of a first-order method until they have cost about so many multiplications."""
-    counted, work, reply = implements(objective, Counted), 0.0, math.nan
-    began = float(objective.work) if counted else 0.0
-    while work <= budget:
-        try:
-            step = steps.send(reply) if work else next(steps)
-        except StopIteration as end:
-            return cast(Outcome, end.value)
-        work = float(objective.work) - began + 1.0 if counted else work + 4.0 * objective.space.size
-        reply = yield step
-    return Outcome(Status.FINISHED)
-
-
-def quadratic(objective: Objective, constraint: Constraint) -> bool:
-    """Whether supports and weights of this problem are the quadratic engine's business."""
-    return distances(objective, constraint)
-
-
 def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
     """Doubling where there are local optima to leave; otherwise the fastest rule that fits F."""
-    if quadratic(objective, constraint):
+    if distances(objective, constraint):
         return Refitting()
     if programmed(objective, constraint):
         return Refitting() if implements(objective, Quadratic) else Doubling(refit=True)

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable, Generator
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, Vector, as_integer, as_vector, shown
+from .._validation import Indices, InvalidInput, Vector, as_vector, shown
 from ..deadline import Deadline
 from ..probe import probe, scale_of
-from ..protocols import Constraint, Objective, Scaled, Sparsity, implements, require
+from ..protocols import Constraint, Objective, Sparsity, implements, require
 from ..result import Result, Status, Words
 from ..threads import own_threads
 
@@ -82,16 +82,8 @@ def as_callback(callback: Any) -> None:
         raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
 
 
-class Valued(Protocol):
-    """What the driver asks of an objective."""
-
-    def value(self, p: Vector) -> float:
-        """F[p]."""
-        ...
-
-
 def drive(
-    objective: Valued,
+    objective: Any,
     constraint: Constraint,
     steps: Steps,
     *,
@@ -109,7 +101,6 @@ def drive(
     most its value, and the status is OPTIMAL if and only if the two are equal to the tolerance.
     """
     deadline = Deadline.after(time_limit)
-    max_iter = None if max_iter is None else as_integer(max_iter, "max_iter", 1)
     as_callback(callback)
     record = _Record(objective, deadline, [note] if note else [])
     try:
@@ -117,7 +108,7 @@ def drive(
             own_threads()
         ):  # most products are small, and several threads would wait for each other
             if start is not None:
-                record.given, record.started = (start, record.take(start)), 1
+                record.start, record.begun = (start, record.take(start)), 1
             status = _run(steps, record, max_iter, callback)
     except KeyboardInterrupt:
         if record.p is None:
@@ -125,17 +116,9 @@ def drive(
         status = Status.INTERRUPTED
     finally:
         steps.close()
-    return _checked(record, constraint, status, solver, seed)
-
-
-def _checked(
-    record: "_Record", constraint: Constraint, status: Status, solver: str, seed: int | None
-) -> Result:
-    """The best iterate as a result that claims no more than holds."""
     if record.p is None:
-        limit = record.deadline.seconds
         raise InvalidInput(
-            f"the time limit of {limit:g} s ended before {solver} found a first answer"
+            f"the time limit of {deadline.seconds:g} s ended before {solver} found a first answer"
         )
     record.keep_member(constraint, solver)
     record.keep_bound(solver)
@@ -144,21 +127,22 @@ def _checked(
         status = Status.OPTIMAL
     elif status is Status.OPTIMAL:
         status = Status.FINISHED
-    indices = constraint.support(record.p)
-    entries = units_are_entries(constraint, indices, record.p)
-    told = entries and np.count_nonzero(record.p[indices]) == np.count_nonzero(record.p)
+    p, indices = record.p, constraint.support(record.p)
+    entries = units_are_entries(constraint, indices, p)
+    weights = p[indices] if entries else None
+    whole = weights is not None and np.count_nonzero(weights) == np.count_nonzero(p)
     return Result(
         indices=indices,
-        weights=record.p[indices] if entries else None,
+        weights=weights,
         value=record.value,
         bound=record.bound,
         status=status,
         history=np.array(record.history),
-        n_iter=len(record.history) - record.started,
-        seconds=record.seconds,
+        n_iter=record.n_iter,
+        seconds=deadline.elapsed(),
         space=constraint.space,
         seed=seed,
-        table=None if told else record.p,
+        table=None if whole else p,
         note="; ".join(record.notes),
         words=words_of(constraint, entries),
     )
@@ -188,33 +172,46 @@ def tolerance(objective: Any, value: float, scale: float | None = None) -> float
     return RELATIVE_GAP * abs(value) + ROUNDING * (scale_of(objective) if scale is None else scale)
 
 
+ULPS = 8.0
+"""Units in the last place by which a weight, or a product with it, may be off."""
+
+
 class _Record:
     """The best iterate, the history, the bound, the notes and the clock of one solve."""
 
-    def __init__(self, objective: Valued, deadline: Deadline, notes: list[str]) -> None:
+    def __init__(self, objective: Any, deadline: Deadline, notes: list[str]) -> None:
         self.objective, self.deadline, self.notes = objective, deadline, notes
         self.p: Vector | None = None
         self.value = math.inf
         self.bound: float | None = None
         self.history: list[float] = []
-        self.started = 0  # how many entries of the history were given, not computed
-        self.given: tuple[Vector, float] | None = None  # the start and its value
+        self.start: tuple[Vector, float] | None = None
+        self.begun = 0
+        """How many values of the history are not iterates but the start."""
 
     @property
-    def seconds(self) -> float:
-        return self.deadline.elapsed()
+    def n_iter(self) -> int:
+        """How many iterates were valued."""
+        return len(self.history) - self.begun
 
     @cached_property
     def scale(self) -> float:
-        """The size of F's terms; where nothing else tells, that of the first value."""
-        return scale_of(self.objective) or next(
-            (abs(v) for v in self.history if math.isfinite(v)), 0.0
-        )
+        """The size of F's terms; where nothing else tells, that of the first finite value."""
+        finite = (abs(value) for value in self.history if math.isfinite(value))
+        return scale_of(self.objective) or next(finite, 0.0)
 
     @property
     def tolerance(self) -> float:
         """The gap below which the answer counts as optimal."""
         return tolerance(self.objective, self.value, self.scale)
+
+    def rounding(self) -> float:
+        """Return how far the last digits of the weights, or of F's own terms, may move F."""
+        assert self.p is not None  # noqa: S101 - asked for after the first answer
+        objective: Any = self.objective
+        moved = float(np.abs(objective.gradient(self.p) * self.p).sum())
+        by_weights = ULPS * np.finfo(float).eps * moved if math.isfinite(moved) else 0.0
+        return max(by_weights, getattr(objective, "rounding", 0.0))
 
     @property
     def closed(self) -> bool:
@@ -230,41 +227,41 @@ class _Record:
             return
         self.p = constraint.project(self.p)
         if not constraint.contains(self.p):
-            reason = "what its project() returns is not a member by its contains() either"
             raise InvalidInput(
-                f"{solver} ended outside the constraint {constraint!r}, and {reason}"
+                f"{solver} ended outside the constraint {constraint!r}, and what its project() "
+                f"returns is not a member by its contains() either"
             )
         self.value = self.valued(self.p)
         self.notes.append(
             f"the answer of {solver} was no member of the constraint and was projected onto it"
         )
-        if (
-            self.given is not None
-            and self.given[1] < self.value
-            and constraint.contains(self.given[0])
-        ):
-            self.p, self.value = self.given
+        start, value = self.start or (self.p, self.value)
+        if value < self.value and constraint.contains(start):
+            self.p, self.value = start, value
             self.notes.append("the start is better than that, and is the answer")
 
     def keep_bound(self, solver: str) -> None:
-        """A bound at most the value; one that lies above by more than rounding was none."""
+        """Keep a bound at or below the value; drop one that lies above it by more than rounding."""
         if self.bound is None or self.bound <= self.value:
             return
-        if self.bound - self.value > self.tolerance:
+        least = getattr(self.objective, "lower_bound", -math.inf)
+        if self.bound - self.value <= self.tolerance or self.value <= least:
+            self.bound = self.value
+        elif self.bound - self.value <= self.rounding():
+            self.bound = max(least, self.bound - self.rounding())
+        else:
             self.notes.append(
                 f"no bound is claimed: that of {solver} lies above the value, so the objective is not convex or its "
                 f"gradient is wrong"
             )
             self.bound = None
-        else:
-            self.bound = self.value
 
     def keep_scale(self) -> None:
         """Say so where F is of a size that floats do not tell apart."""
-        scaled: Any = self.objective
-        if implements(scaled, Scaled) and not SMALLEST <= scaled.scale <= LARGEST:
+        scale = getattr(self.objective, "scale", 1.0)
+        if not SMALLEST <= scale <= LARGEST:
             self.notes.append(
-                f"values of this size, about {scaled.scale:.3g}, are beyond what a float can tell apart"
+                f"values of this size, about {scale:.3g}, are beyond what a float can tell apart"
             )
 
     def valued(self, p: Vector) -> float:
@@ -282,49 +279,41 @@ class _Record:
             self.p, self.value = p.copy(), value
         return value
 
-    def progress(self, p: Vector, value: float) -> Progress:
-        return Progress(
-            len(self.history) - self.started, p, value, self.value, self.bound, self.seconds
-        )
-
     def raise_bound(self, bound: float | None) -> None:
         """A proven bound can only improve; neither -inf nor nan is one."""
         if bound is not None and bound > (-math.inf if self.bound is None else self.bound):
             self.bound = bound
 
+    def shows(self, callback: Callback, p: Vector | None, value: float) -> bool:
+        """Show a callback an iterate, or between iterates the best one so far; whether it says stop."""
+        if p is None:
+            p, value = self.p, self.value
+        if p is None:
+            return False
+        seconds = self.deadline.elapsed()
+        return says_stop(callback, Progress(self.n_iter, p, value, self.value, self.bound, seconds))
+
 
 def _run(steps: Steps, record: _Record, max_iter: int | None, callback: Callback | None) -> Status:
-    reply, count = math.nan, 0
+    """Value iterate after iterate and send their values back, until the solver or a limit ends it."""
+    reply, send = math.nan, False
     while True:
         try:
-            step = steps.send(reply) if count else next(steps)
+            step = steps.send(reply) if send else next(steps)
         except StopIteration as end:
             outcome: Outcome = end.value
             record.raise_bound(outcome.bound)
             return outcome.status
-        count += 1
+        send = True
         record.raise_bound(step.bound)
         if step.p is not None:
             reply = record.take(step.p)
-        if callback is not None and _called(callback, record, step.p, reply):
+        if callback is not None and record.shows(callback, step.p, reply):
             return Status.CALLBACK
-        if (
-            max_iter is not None
-            and step.p is not None
-            and len(record.history) - record.started >= max_iter
-        ):
+        if step.p is not None and record.n_iter == max_iter:
             return Status.MAX_ITER
         if record.deadline.passed and record.p is not None:
             return Status.TIME_LIMIT
-
-
-def _called(callback: Callback, record: _Record, p: Vector | None, value: float) -> bool:
-    """Show the callback an iterate, or between iterates the best one so far; whether it says stop."""
-    if p is None:
-        p, value = record.p, record.value
-    if p is None:
-        return False
-    return says_stop(callback, record.progress(p, value))
 
 
 def says_stop(callback: Callback, progress: Progress) -> bool:

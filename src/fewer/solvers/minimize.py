@@ -15,7 +15,6 @@ from ..protocols import Constraint, Objective, implements
 from ..result import Result
 from ..search.engine import Bounding, Engine
 from ..search.select import served
-from ._solve import solve
 from .exact import SHARE, branched, exact
 from .exchange import exchange, grown, improved, local_search, perturbed
 from .frank_wolfe import frank_wolfe
@@ -23,6 +22,7 @@ from .greedy import greedy
 from .iht import iht
 from .loop import Callback, Step, Steps
 from .names import SOLVER_NAMES
+from .solve import by_engine, solve
 
 
 def auto(
@@ -35,24 +35,13 @@ def auto(
     rng: Any = None,
 ) -> Result:
     """The default: `exchange`, then a proof as far as a fixed amount of work goes; `iht` where no support is sought."""
+    limits: Any = {"budget": budget, "time_limit": time_limit, "callback": callback, "rng": rng}
     if not served(objective, constraint):
-        return iht(
-            objective, constraint, budget=budget, time_limit=time_limit, callback=callback, rng=rng
-        )
-    return solve(
-        "auto",
-        objective,
-        constraint,
-        searched_and_proven,
-        budget,
-        time_limit,
-        callback,
-        rng,
-        proves=True,
-    )
+        return iht(objective, constraint, **limits)
+    return solve("auto", objective, constraint, by_engine(search_and_prove, proves=True), **limits)
 
 
-def searched_and_proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
+def search_and_prove(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
     """Some local search, as much of a proof as the engine thinks worth its while, and more search if it stays open."""
     bounding: Any = engine
     if not implements(engine, Bounding):

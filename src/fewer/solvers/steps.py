@@ -1,13 +1,12 @@
 """Step rules for IHT: each is a frozen value whose `path` yields the iterates it leads to."""
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from .._validation import Vector, as_number, known
-from ..constraints.sparse_simplex import SparseSimplex
 from ..protocols import Constraint, Objective, Sparsity, implements, refits
 from ..result import Status
 from ..search.conditioned import best_weights
@@ -15,9 +14,12 @@ from ..search.faces import face_best
 from ..search.fit import refitted
 from ..search.select import distances, programmed
 from .loop import Outcome, Step, Steps
+from .units import times
 
 MOST_DOUBLINGS = 60
 """A step this many times doubled is as good as infinite: nothing leaves the point."""
+LONGEST = 2.0**200
+"""Where gradients are near one, a step as long as this loses sight of where it came from: longer is the same."""
 STEEP = 1e3
 """An infinite slope counts as so many times the largest finite one."""
 
@@ -60,7 +62,24 @@ def reciprocal(smoothness: float) -> float:
 
 
 @dataclass(frozen=True)
-class Constant:
+class StepLength:
+    """A rule with a first step length mu in the units of F, or one of its own choice."""
+
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mu is not None:
+            object.__setattr__(self, "mu", as_number(self.mu, "mu"))
+
+    def scaled(self, exponent: int) -> Self:
+        """The rule that takes for G the steps that this one takes for F = 2**exponent G."""
+        if self.mu is None or exponent == 0:
+            return self
+        return replace(self, mu=min(max(times(self.mu, exponent), 1.0 / LONGEST), LONGEST))
+
+
+@dataclass(frozen=True)
+class Constant(StepLength):
     """The same step length at every step, as in the paper's theorem 4.
 
         p <- Π(p - mu dF/dp)
@@ -78,12 +97,6 @@ class Constant:
     [0.3, 0.7, 0.0]
     """
 
-    mu: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.mu is not None:
-            object.__setattr__(self, "mu", as_number(self.mu, "mu"))
-
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """p <- Π(p - mu dF/dp) until nothing moves."""
         mu = self.mu or reciprocal(objective.smoothness)
@@ -96,7 +109,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Doubling:
+class Doubling(StepLength):
     """The paper's rule: double the step while trapped, return to mu after escaping (section 4).
 
         p <- Π(p - 2^j mu dF/dp),   j the steps since the last escape
@@ -121,13 +134,11 @@ class Doubling:
     [0]
     """
 
-    mu: float | None = None
     trapped: str = "support"
     refit: bool = False
 
     def __post_init__(self) -> None:
-        if self.mu is not None:
-            object.__setattr__(self, "mu", as_number(self.mu, "mu"))
+        super().__post_init__()
         known(self.trapped, dict.fromkeys(("support", "seen", "objective")), "trapped")
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
@@ -136,31 +147,29 @@ class Doubling:
         mu = self.mu or (1.0 / (64.0 * objective.smoothness) if smooth else 0.1)
         doublings, best = 0, math.inf
         support = constraint.support(p).tobytes()
-        seen, shown = {support}, p
-        last: bytes | None = None
+        seen = {support}
+        shown, refitted_on = p, b""
         while doublings <= MOST_DOUBLINGS:
-            after = forward(objective, constraint, p, mu * 2.0**doublings)
-            before, support = support, constraint.support(after).tobytes()
-            if not self.refit or support != last:
-                shown, last = (
-                    best_near(objective, constraint, after) if self.refit else after,
-                    support,
-                )
+            p = forward(objective, constraint, p, mu * 2.0**doublings)
+            before, support = support, constraint.support(p).tobytes()
+            if not self.refit:
+                shown = p
+            elif support != refitted_on:
+                shown, refitted_on = best_near(objective, constraint, p), support
             value = yield Step(shown)
             escaped = {
                 "support": support != before,
                 "seen": support not in seen,
                 "objective": value < best,
-            }[self.trapped]
+            }
             seen.add(support)
             best = min(best, value)
-            doublings = 0 if escaped else doublings + 1
-            p = after
+            doublings = 0 if escaped[self.trapped] else doublings + 1
         return Outcome(Status.CONVERGED)
 
 
 @dataclass(frozen=True)
-class Backtracking:
+class Backtracking(StepLength):
     """Halve mu until F falls by what the step's length promises; try twice as much at the next step.
 
         F[p'] <= F[p] + <dF/dp, p' - p> + ‖p' - p‖² / (2 mu)
@@ -180,12 +189,6 @@ class Backtracking:
     [0.3, 0.7, 0.0]
     """
 
-    mu: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.mu is not None:
-            object.__setattr__(self, "mu", as_number(self.mu, "mu"))
-
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """Descending iterates, until no step of any length helps or nothing moves."""
         mu = self.mu or 16.0 * reciprocal(objective.smoothness)
@@ -197,9 +200,8 @@ class Backtracking:
                 after = constraint.project(p - mu * gradient, near=p)
                 change = after - p
                 promised = gradient @ change + change @ change / (2.0 * mu)
-                if not math.isfinite(value) or objective.value(
-                    after
-                ) <= value + promised + 1e-15 * abs(value):
+                most = value + promised + 1e-15 * abs(value)
+                if not math.isfinite(value) or objective.value(after) <= most:
                     break
                 mu /= 2.0
                 if mu < smallest:
@@ -235,22 +237,21 @@ class Refitting:
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """p <- the refit of Π(u - mu dF/du) with u the extrapolated point, until nothing moves."""
-        sparse: Any = constraint
-        selects = implements(constraint, Sparsity) and sparse.n_units == p.size
-        able = constraint.open if isinstance(constraint, SparseSimplex) else np.ones(p.size, bool)
+        C: Any = constraint
+        k = C.k if implements(C, Sparsity) and C.n_units == p.size else 0
+        able = C.rules.open if k and hasattr(C, "rules") else np.ones(p.size, bool)
         before = p
         while True:
             back = p - before
             ahead = p + line_search(objective, p, slopes(objective, p), back) * back
             gradient = slopes(objective, ahead)
             down = -gradient
-            if selects:
+            if k:
                 rank = np.where(able, gradient, np.inf)
-                down[(ahead == 0.0) & (rank > np.partition(rank, sparse.k - 1)[sparse.k - 1])] = 0.0
+                down[(ahead == 0.0) & (rank > np.partition(rank, k - 1)[k - 1])] = 0.0
             mu = line_search(objective, ahead, gradient, down)
-            after = best_near(
-                objective, constraint, constraint.project(ahead - mu * gradient, near=p)
-            )
+            after = constraint.project(ahead - mu * gradient, near=p)
+            after = best_near(objective, constraint, after)
             yield Step(after)
             if moved(p, after) <= tol:
                 return Outcome(Status.CONVERGED)
@@ -261,13 +262,13 @@ def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
     """The best member with the support of p, where that is known; else p."""
     if programmed(objective, constraint):
         return best_weights(objective, constraint, p)
+    units = constraint.support(p)
     if distances(objective, constraint):
-        units = constraint.support(p)
-        found = refitted(objective, constraint, units, p[units])
+        fit = refitted(objective, constraint, units, p[units])
         best = np.zeros(p.size)
-        best[found.units] = found.weights
+        best[fit.units] = fit.weights
         return best
-    return face_best(objective, constraint.face(constraint.support(p))) if refits(constraint) else p
+    return face_best(objective, constraint.face(units)) if refits(constraint) else p
 
 
 def line_search(objective: Objective, p: Vector, gradient: Vector, direction: Vector) -> float:
@@ -277,7 +278,7 @@ def line_search(objective: Objective, p: Vector, gradient: Vector, direction: Ve
 
 
 @dataclass(frozen=True)
-class Momentum:
+class Momentum(StepLength):
     """Accelerated IHT: the step leaves from an extrapolated point; momentum restarts when F rises.
 
         p <- Π(u - mu dF/du),   u = p + tau (p - p_before)
@@ -302,12 +303,10 @@ class Momentum:
     [0.3, 0.7, 0.0]
     """
 
-    mu: float | None = None
     tau: float | None = None
 
     def __post_init__(self) -> None:
-        if self.mu is not None:
-            object.__setattr__(self, "mu", as_number(self.mu, "mu"))
+        super().__post_init__()
         if self.tau is not None:
             object.__setattr__(self, "tau", as_number(self.tau, "tau"))
 

@@ -1,7 +1,8 @@
 """Prices in order of time: sorted by date, gaps filled, and turned into returns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,136 +116,120 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
         )
     matrix = values.reshape(len(values), -1)
     names = [f"column {i}" for i in range(matrix.shape[1])]
-    whole = fill_gaps(matrix, missing, names, PRICE_FIXES, row_words(None))
-    found = returns_of(whole.values, kind, names, row_words(None, whole.rows))
-    return found.reshape(-1, *values.shape[1:])
+    panel = Panel(matrix, names, np.arange(len(matrix))).without_gaps(missing).returns(kind)
+    return panel.values.reshape(-1, *values.shape[1:])
 
 
 def _returns_of_table(table: Any, kind: str, date: Any, missing: str) -> Any:
-    """The table with returns in its columns of prices, without its first row in order of time."""
+    """Return the table with returns in its columns of prices, without its first row in order of time."""
     if not is_frame(table):
-        frame = table.to_frame()
-        found = _returns_of_table(frame, kind, date, missing)
-        return found.iloc[:, 0] if is_indexed(table) else found.to_series(0)
+        frame = _returns_of_table(table.to_frame(), kind, date, missing)
+        return frame.iloc[:, 0] if is_indexed(table) else frame.to_series(0)
     names, columns = names_of(table), columns_of(table)
-    at = None if date is None else names.index(known_name(date, names, "date"))
-    dates = own_dates(table) if at is None else (date, instants(columns[at]))
+    order = time_order(table, date)
     places = [
         i
-        for i, each in enumerate(columns)
-        if i != at and each.kind == "number" and not left_out(each)
+        for i, column in enumerate(columns)
+        if column.name != date and column.kind == "number" and not left_out(column)
     ]
     if not places:
         raise InvalidInput("prices has no column of numbers")
-    order = np.arange(len(columns[0].values)) if dates is None else by_date(dates[1], dates[0])
-    called = [f"column {shown(names[i])}" for i in places]
-    matrix = np.column_stack([columns[i].values for i in places]).astype(np.float64)[order]
-    labels = index_of(table)
-    whole = fill_gaps(matrix, missing, called, PRICE_FIXES, row_words(labels, order))
-    rows = order[whole.rows]
-    found = returns_of(whole.values, kind, called, row_words(labels, rows))
-    return put_columns(take_rows(table, rows[1:]), dict(zip(places, found.T, strict=True)))
+    rows = np.arange(len(columns[0].values)) if order is None else order.rows
+    matrix = np.column_stack([columns[i].values for i in places]).astype(np.float64)[rows]
+    words = [f"column {shown(names[i])}" for i in places]
+    panel = Panel(matrix, words, rows, index_of(table)).without_gaps(missing).returns(kind)
+    columns_by_place = dict(zip(places, panel.values.T, strict=True))
+    return put_columns(take_rows(table, panel.rows), columns_by_place)
 
 
-def returns_of(
-    prices: Vector, kind: str, names: Sequence[str], row: Callable[[int], str]
-) -> Vector:
-    """Returns (r - 1, n) of prices (r, n) in order of time, without gaps; `names` and `row` are words for errors.
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Numbers (r, n) of the rows (r,) of a table in order of time, NaN where missing.
 
-    >>> prices = np.array([[100.0, 20.0], [110.0, 10.0]])
-    >>> returns_of(prices, "log", ["a", "b"], str).round(6).tolist()
+    `names` are words for the columns, `labels` those of all rows of the table, for errors.
+
+    >>> panel = Panel(np.array([[100.0, 20.0], [np.nan, 10.0], [110.0, 10.0]]), ["a", "b"], np.arange(3))
+    >>> panel.without_gaps("drop").returns("log").values.round(6).tolist()
     [[0.09531, -0.693147]]
     """
-    if len(prices) < 2:
-        raise InvalidInput(f"returns need at least two rows of prices, got {len(prices)}")
-    wrong = ~(prices > 0.0) | ~np.isfinite(prices)
-    if wrong.any():
-        r, c = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        raise InvalidInput(
-            f"prices must be positive for {kind} returns, got {prices[r, c]:g} in {names[int(c)]}, {row(int(r))}"
-        )
-    if kind == "log":
-        return np.asarray(np.diff(np.log(prices), axis=0))
-    return np.asarray(prices[1:] / prices[:-1] - 1.0)
-
-
-def row_words(labels: Any, rows: Indices | None = None) -> Callable[[int], str]:
-    """Words for the i-th of some rows of a table: its number from 0, and its index label where it has one.
-
-    >>> row_words(["mon", "tue"], np.array([1]))(0)
-    "row 1 ('tue')"
-    """
-
-    def words(i: int) -> str:
-        row = i if rows is None else int(rows[i])
-        return f"row {row}" if labels is None else f"row {row} ({shown(labels[row])})"
-
-    return words
-
-
-class Filled(NamedTuple):
-    """Numbers without gaps, the rows they are of, and a note on what was done."""
 
     values: Vector
+    names: Sequence[str]
     rows: Indices
+    labels: Any = None
     note: str = ""
 
+    def row(self, i: int) -> str:
+        """Return words for the i-th row: its number in the table from 0, and its index label where it has one."""
+        row = int(self.rows[i])
+        return f"row {row}" if self.labels is None else f"row {row} ({shown(self.labels[row])})"
 
-def fill_gaps(
-    values: Vector, rule: str, names: Sequence[str], fixes: Sequence[str], row: Callable[[int], str]
-) -> Filled:
-    """Treat missing entries of (r, n) by a rule; "error" names the first and the rules that would help, `fixes`.
+    def without_gaps(self, rule: str, fixes: Sequence[str] = PRICE_FIXES) -> "Panel":
+        """Treat missing entries by a rule; "error" names the first and the rules that would help, `fixes`."""
+        gaps = np.isnan(self.values)
+        if not gaps.any():
+            return self
+        if rule == "ffill":
+            note = f"{gaps.sum()} missing prices carried forward"
+            return replace(self, values=self._carried_forward(gaps), note=note)
+        if rule == "drop":
+            whole = ~gaps.any(axis=1)
+            if not whole.any():
+                raise nothing_whole()
+            note = dropped_note(int((~whole).sum()), len(gaps))
+            return replace(self, values=self.values[whole], rows=self.rows[whole], note=note)
+        column = int(np.argmax(gaps)) % gaps.shape[1]
+        raise missing_value(self.names[column], gaps[:, column], fixes, self.row)
 
-    >>> fill_gaps(np.array([[1.0], [np.nan]]), "drop", ["a"], ["drop"], str)
-    Filled(values=array([[1.]]), rows=array([0]), note='1 of 2 rows left out, as values are missing
-    there')
-    """
-    gaps, every = np.isnan(values), np.arange(len(values))
-    if not gaps.any():
-        return Filled(values, every)
-    if rule == "ffill":
-        return Filled(
-            carried_forward(values, names, row),
-            every,
-            f"{gaps.sum()} missing prices carried forward",
-        )
-    if rule == "drop":
-        whole = np.flatnonzero(~gaps.any(axis=1))
-        if whole.size == 0:
-            raise nothing_whole()
-        return Filled(values[whole], whole, dropped_note(len(values) - whole.size, len(values)))
-    column = int(np.argmax(gaps)) % gaps.shape[1]
-    raise missing_value(names[column], gaps[:, column], fixes, row)
+    def _carried_forward(self, gaps: Mask) -> Vector:
+        """Return each missing entry as the last one before it; a column that begins with missing ones is refused."""
+        if gaps[0].any():
+            column = int(gaps[0].argmax())
+            first = int(gaps[:, column].argmin())
+            since = f"its first is in {self.row(first)}"
+            if gaps[:, column].all():
+                since = "it has none at all"
+            raise InvalidInput(
+                f"{self.names[column]} has no price to carry forward in {self.row(0)}: {since}; exclude the column or "
+                f"begin later"
+            )
+        last = np.where(gaps, 0, np.arange(len(gaps))[:, None])
+        np.maximum.accumulate(last, axis=0, out=last)
+        return np.asarray(np.take_along_axis(self.values, last, axis=0))
+
+    def returns(self, kind: str) -> "Panel":
+        """Return the change from each row to the next, as the row of the later price."""
+        prices = self.values
+        if len(prices) < 2:
+            raise InvalidInput(f"returns need at least two rows of prices, got {len(prices)}")
+        wrong = ~(prices > 0.0) | ~np.isfinite(prices)
+        if wrong.any():
+            r, c = (int(i) for i in np.argwhere(wrong)[0])
+            raise InvalidInput(
+                f"prices must be positive for {kind} returns, got {prices[r, c]:g} in {self.names[c]}, {self.row(r)}"
+            )
+        steps = np.diff(np.log(prices), axis=0) if kind == "log" else prices[1:] / prices[:-1] - 1.0
+        return replace(self, values=steps, rows=self.rows[1:])
 
 
-def carried_forward(values: Vector, names: Sequence[str], row: Callable[[int], str]) -> Vector:
-    """Each missing entry as the last one before it; a column that begins with missing ones is named.
+class Order(NamedTuple):
+    """The rows of a table in order of time, by dates (seconds from 1970, one for each row) called `name`."""
 
-    >>> carried_forward(np.array([[1.0], [np.nan], [3.0]]), ["a"], str).ravel().tolist()
-    [1.0, 1.0, 3.0]
-    """
-    missing = np.isnan(values)
-    late = np.flatnonzero(missing[0])
-    if late.size:
-        column = int(late[0])
-        first = int(np.argmin(missing[:, column]))
-        since = (
-            f"its first is in {row(first)}" if not missing[first, column] else "it has none at all"
-        )
-        raise InvalidInput(
-            f"{names[column]} has no price to carry forward in {row(0)}: {since}; exclude the column or begin later"
-        )
-    last = np.where(missing, 0, np.arange(len(values))[:, None])
-    np.maximum.accumulate(last, axis=0, out=last)
-    return np.asarray(np.take_along_axis(values, last, axis=0))
+    name: Any
+    dates: Vector
+    rows: Indices
 
 
-def own_dates(table: Any) -> tuple[Any, Vector] | None:
-    """The name and the dates by which a table of prices must be sorted; None where rows are in order of time.
+def time_order(table: Any, date: Any = None) -> Order | None:
+    """Return the order by the column `date`, else by the dates that a table has; None where it is in order of these.
 
     A table tells the time by dates in its index or in a column; where several do and none is in
     order, it is refused.
     """
+    if date is not None:
+        column = columns_of(table)[names_of(table).index(known_name(date, names_of(table), "date"))]
+        dates = instants(column)
+        return Order(date, dates, by_date(dates, date))
     known = dates_of(table)
     if not known or any((np.diff(dates) >= 0.0).all() for dates in known.values()):
         return None
@@ -253,7 +238,8 @@ def own_dates(table: Any) -> tuple[Any, Vector] | None:
             f"rows of prices must be in order of time, and are in that of none of {quoted(list(known))}; "
             f"date={next(iter(known))!r} sorts them"
         )
-    return next(iter(known.items()))
+    ((name, dates),) = known.items()
+    return Order(name, dates, by_date(dates, name))
 
 
 def dates_of(table: Any) -> dict[Any, Vector]:

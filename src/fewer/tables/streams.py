@@ -1,6 +1,5 @@
 """Blocks from files, by row groups and memory maps, and from callables of the user."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,7 @@ MAPPED_ROWS = 2**16
 
 def of_paths(X: Any, parts: Sequence[Any], names: Sequence[str] | None) -> Stream:
     """Files as blocks: npy by memory map, all others as polars reads them."""
-    given = [X] if isinstance(X, (str, os.PathLike)) else list(X)
-    paths = [path for file in given for path in expanded(os.fspath(file))]
+    paths = expanded(X)
     beside = _Beside(*parts)
     if all(path.endswith(".npy") for path in paths):
         return _mapped(paths, beside)
@@ -35,16 +33,15 @@ def of_table(
 
     def raw() -> Iterator[Block]:
         start = 0
-        for source in sources_of(table):
-            for part in source.batches(columns):
-                yield beside.of(part, start)
-                start += part.height
+        for part in table.batches(columns):
+            yield beside.of(part, start)
+            start += part.height
 
     return Stream(
         table.label,
         raw,
         lambda positions: table.rows(positions, columns, typed=True),
-        stored_bytes(table, columns),
+        table.stored_bytes(columns),
     )
 
 
@@ -148,42 +145,3 @@ def with_rows(raw: Callable[[], Iterator[Block]], y: Any, weight: Any) -> Callab
     """Passes over blocks with what belongs to their rows."""
     beside = _Beside(y, weight)
     return lambda: (beside.on(block) for block in raw())
-
-
-def sources_of(table: FileTable) -> list[Any]:
-    """The files of a table, one by one."""
-    return list(getattr(table.source, "parts", [table.source]))
-
-
-def stored_rows(table: FileTable) -> int | None:
-    """The rows of all files, where their heads say so."""
-    rows = [_rows_of(source) for source in sources_of(table)]
-    return (
-        None
-        if any(count is None for count in rows)
-        else sum(count for count in rows if count is not None)
-    )
-
-
-def _rows_of(source: Any) -> int | None:
-    if getattr(source, "kind", "") in ("parquet", "arrow"):
-        return int(source.rows())
-    arrays = getattr(source, "arrays", None)
-    return None if arrays is None else max(len(array.data) for array in arrays.values())
-
-
-def stored_bytes(table: FileTable, names: Sequence[str]) -> int | None:
-    """About what columns of all files take in memory; None for formats that are not read in blocks."""
-    sizes = [_bytes_of(source, names) for source in sources_of(table)]
-    return (
-        None
-        if any(size is None for size in sizes)
-        else sum(size for size in sizes if size is not None)
-    )
-
-
-def _bytes_of(source: Any, names: Sequence[str]) -> int | None:
-    rows = _rows_of(source)
-    if rows is not None:
-        return 8 * rows * len(names)
-    return int(source.bytes_in_memory(names)) if hasattr(source, "bytes_in_memory") else None

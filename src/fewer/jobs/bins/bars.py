@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from ..._compiled.segments import advance, advance_bars
 from ..._validation import Indices, InvalidInput, Vector, as_generator
-from ...distribution import Distribution
 from ...objectives.l2 import L2
 from ...result import Result, Status, Words
 from ...solvers.loop import Outcome, Step, Steps, drive
 from ...spaces import Atoms
 from .options import BinsOptions
+from .values import on_line
 
 MAX_CHOICES = 50_000_000
 """Bars times runs of equal bins up to which all ends of bars are tried, at 4 bytes each; beyond that neighbours that
@@ -210,7 +210,7 @@ class Room:
         return np.asarray(most - least[self.after])
 
 
-def best_bars(x: Vector, k: int) -> Iterator[tuple[Vector | None, float | None]]:
+def improving_bars(x: Vector, k: int) -> Iterator[tuple[Vector | None, float | None]]:
     """Neighbours merged, then the best k bars: O(k n log n) time for most sequences, O(k n²) at worst; 4 k n bytes.
 
     Where runs had to be merged, by `lost` in all, the bound is (√cost - √lost)²: no other bars are
@@ -234,45 +234,50 @@ def best_bars(x: Vector, k: int) -> Iterator[tuple[Vector | None, float | None]]
     )
 
 
-def with_bars(given: Any, k: int, options: BinsOptions) -> Result:
-    """The best histogram with k bars."""
-    x, n = given.shares, given.shares.size
+def best_bars(histogram: Any, k: int, options: BinsOptions) -> Result:
+    """The best histogram with k bars: each with its mass, from where to where it reaches, and its middle."""
+    x, n = histogram.shares, histogram.shares.size
     if options.solver not in ("auto", "exact"):
         raise InvalidInput(
             f"contiguous=True is solved exactly: solver must be 'auto' or 'exact', got {options.solver!r}"
         )
-    F, C, deadline = L2(Atoms(n), x), Bars(Atoms(n), k), options.deadline
-    seed = as_generator(options.rng)[1]
 
     def steps() -> Steps:
         bound = 0.0
-        for p, known in best_bars(x, k):
-            if known is not None:
-                bound = known
-            yield Step(p, known)
+        for p, proven in improving_bars(x, k):
+            bound = bound if proven is None else proven
+            yield Step(p, proven)
         return Outcome(Status.OPTIMAL, bound)
 
-    search = {"solver": options.solver, "callback": options.callback, "seed": seed}
-    found = drive(F, C, steps(), time_limit=deadline, **search)
-    runs, most = len(Runs.of(x).starts), max(MAX_CHOICES // k, k)
-    merged = f"bars end at {most} of {runs} places, those of the largest steps; others could gain at most the gap"
-    notes = "; ".join(filter(None, (merged if runs > most else "", found.note)))
-    return placed(
-        replace(found, note=notes, seconds=deadline.elapsed(), words=Words("bars", n, LOSS)), given
+    space, seed = Atoms(n), as_generator(options.rng)[1]
+    result = drive(
+        L2(space, x),
+        Bars(space, k),
+        steps(),
+        time_limit=options.deadline,
+        solver=options.solver,
+        callback=options.callback,
+        seed=seed,
     )
-
-
-def placed(found: Result, given: Any) -> Result:
-    """The bars as a distribution on a line: each with its mass, from where to where it reaches, and its middle."""
-    p, starts, n = found.p, found.indices, given.shares.size
-    stops = np.append(starts[1:], n)
-    weights = np.add.reduceat(p, starts)
-    at = np.arange(n, dtype=np.float64) if given.positions is None else given.positions
-    if given.edges is None:
-        ends = np.column_stack([at[starts], at[stops - 1]])
-    else:
-        ends = np.column_stack([given.edges[starts], given.edges[stops]])
-    middle = np.add.reduceat(at, starts) / (stops - starts)
-    values = np.clip(middle, ends[:, 0], ends[:, 1])
-    kept = Distribution(starts[:, None], weights, np.array([0]), (n,), values=values, edges=ends)
-    return replace(found, weights=weights, table=p, kept=kept, labels=values, total=given.total)
+    notes, runs, most = [result.note], len(Runs.of(x).starts), max(MAX_CHOICES // k, k)
+    if runs > most:
+        notes.append(
+            f"bars end at {most} of {runs} places, those of the largest steps; others could gain at most the gap"
+        )
+    starts, stops = result.indices, np.append(result.indices[1:], n)
+    weights = np.add.reduceat(result.p, starts)
+    at = np.arange(n, dtype=np.float64) if histogram.positions is None else histogram.positions
+    lows, highs = at[starts], at[stops - 1]
+    if histogram.edges is not None:
+        lows, highs = histogram.edges[starts], histogram.edges[stops]
+    values = np.clip(np.add.reduceat(at, starts) / (stops - starts), lows, highs)
+    result = replace(
+        result,
+        weights=weights,
+        table=result.p,
+        total=histogram.total,
+        note="; ".join(filter(None, notes)),
+        seconds=options.deadline.elapsed(),
+        words=Words("bars", n, LOSS),
+    )
+    return on_line(result, values, np.column_stack([lows, highs]))

@@ -25,20 +25,20 @@ from ...objectives.matrix import BLOCK
 from ...objectives.moments import Moments, as_matrix
 from ...options import takes
 from ...result import Result
+from ...row_blocks import canonical_rows
 from ...solvers.units import in_units, watched
 from ...spaces import Atoms
-from ...tables.source import is_lazy, source_of
-from ..lazy import NEEDS_BINS, bins_of_blocks, counted_grid, counted_values, solved_bins
+from ...tables.cutting import width
+from ...tables.source import Source, source_of
 from ..terms.terms import loss_of, solve
-from .bars import with_bars
+from .bars import best_bars
 from .early_stopping import early_stopped
-from .empirical import Empirical
-from .grid import as_edges, grid_of, histogram
+from .empirical import SMALLEST_WIDTH, BinsSummary, Empirical, exponents_of, widths_of
 from .options import BinsOptions
-from .values import best_values, in_values
+from .values import as_edges, best_values, edges_of, on_line, weights_of_bins
 
-SMALLEST_GAP = 1e-300
-"""Below this share of the range of values, gaps are told apart from zero and not from each other."""
+HEAD_ROWS = 1024
+"""Rows by which the width of blocks is known."""
 OF_VALUES = "counts: it is for values"
 OF_COUNTS = "values: it is for counts; for values give edges as grid"
 WITHOUT_MATRIX = 'preserve="cdf" or "entries": it is for a matrix of functionals'
@@ -107,36 +107,47 @@ def best_histogram(values: Any, k: Any, options: BinsOptions) -> Result:
         )
     if counts is not None:
         options.refuse("n_bins", "sample_weight", road=OF_VALUES)
-        array = as_array(counts, "counts")
-        counted = isinstance(counts, np.ndarray) and counts.dtype.kind in "iub"
-        return of_histogram(
-            Histogram.of(array, options.positions, options.edges, counted), k, options
-        )
+        return of_histogram(Histogram.of(counts, options), k, options)
     options.refuse("positions", "edges", road=OF_COUNTS)
-    if is_lazy(values):
-        blocks = source_of(values, None, options.sample_weight)
-        whole = blocks.whole(options.max_memory // 2)
-        if whole is not None:
-            values, weight = whole.X, whole.weight
-        else:
-            summary = bins_of_blocks(blocks, options)
-            if options.plain and not (options.validation or options.ridge):
-                return solved_bins(summary, 0, k, options)
-            values, weight = counted_values(summary, options), None
-            options = counted_grid(summary, 0, options)
-        options = options.replace(sample_weight=weight)
-    P = values
-    if not isinstance(values, Empirical):
-        P = Empirical.of(values, options.sample_weight, options.missing)
-    grid, n_bins = options.grid, options.n_bins
-    if options.plain:
-        options.refuse("validation", "ridge", road=WITHOUT_MATRIX)
-        return best_values(P, k, grid_of(P, k, grid, n_bins, options.deadline.seconds), options)
-    if options.contiguous and options.automatic:
-        raise InvalidInput(
-            'contiguous=True needs bins: give grid as "equal", "log", "quantile" or edges'
-        )
-    return of_histogram(Histogram.from_values(P, k, grid, n_bins), k, options)
+    if not options.plain and options.automatic:
+        what = "contiguous=True" if options.contiguous else 'preserve other than "cdf"'
+        raise InvalidInput(f'{what} needs bins: give grid as "equal", "log", "quantile" or edges')
+    P = distribution_of(values, options)
+    if not options.plain:
+        return of_histogram(Histogram.from_values(P, options), k, options)
+    options.refuse("validation", "ridge", road=WITHOUT_MATRIX)
+    return best_values(P, k, options)
+
+
+def distribution_of(values: Any, options: BinsOptions) -> Empirical:
+    """The distribution of values, in memory or in blocks."""
+    if isinstance(values, Empirical):
+        return values
+    source = source_of(values, None, options.sample_weight)
+    whole = source.whole(options.max_memory // 2)
+    if whole is not None:
+        return Empirical.of(whole.X, whole.weight, options.missing)
+    distributions = distributions_of(source, options)
+    if len(distributions) > 1:
+        raise InvalidInput(f"values must be one column, got {len(distributions)}; give one of them")
+    return distributions[0]
+
+
+def distributions_of(source: Source, options: BinsOptions) -> list[Empirical]:
+    """The distributions of columns in blocks: of one pass where that counts all values, else of two.
+
+    The second pass counts between the edges of the grid too.
+    """
+
+    def edges(P: Empirical) -> Vector | None:
+        return edges_of(P, options.grid, options.n_bins)
+
+    rows = canonical_rows(width(source.head(HEAD_ROWS).X))
+    merge = BinsSummary.merged
+    summary = source.fold("bins-1", BinsSummary.of, options.missing, merge, rows)
+    if not summary.exact:
+        summary = source.fold("bins-2", BinsSummary.of, summary.refined(edges), merge, rows)
+    return summary.distributions()
 
 
 class Histogram(NamedTuple):
@@ -148,126 +159,107 @@ class Histogram(NamedTuple):
     edges: Vector | None
 
     @classmethod
-    def of(cls, counts: Vector, positions: Any, edges: Any, whole: bool) -> "Histogram":
-        """Of finite counts; a warning where they look like values, which those known to be `whole` never do."""
-        shares, total = as_histogram(counts, whole)
-        n = shares.size
-        at = None if positions is None else as_vector(positions, (n,), "positions")
+    def of(cls, counts: Any, options: BinsOptions) -> "Histogram":
+        """Check counts or shares, and where the bins sit."""
+        array = as_array(counts, "counts")
+        if array.ndim != 1 or not array.size:
+            raise InvalidInput(
+                f"counts must be a histogram of one dimension with at least one bin, got shape {array.shape}"
+            )
+        shares, n = as_shares(array, "counts"), array.size
+        with np.errstate(over="ignore"):
+            total = float(array.sum())
+        if not (isinstance(counts, np.ndarray) and counts.dtype.kind in "iub"):
+            warn_of_values(array, total)
+        at, edges = options.positions, options.edges
+        at = None if at is None else as_vector(at, (n,), "positions")
         if edges is None:
             return cls(shares, total, at, None)
-        ends = as_edges(edges, "edges")
-        if ends.size != n + 1:
-            raise InvalidInput(f"edges must be {n + 1} for {n} bins, got {ends.size}")
-        at = ends[:-1] / 2 + ends[1:] / 2 if at is None else at
-        if ((at < ends[:-1]) | (at > ends[1:])).any():
+        edges = as_edges(edges, "edges")
+        if edges.size != n + 1:
+            raise InvalidInput(f"edges must be {n + 1} for {n} bins, got {edges.size}")
+        at = edges[:-1] / 2 + edges[1:] / 2 if at is None else at
+        if ((at < edges[:-1]) | (at > edges[1:])).any():
             raise InvalidInput("positions must lie between the edges of their bins")
-        return cls(shares, total, at, ends)
+        return cls(shares, total, at, edges)
 
     @classmethod
-    def from_values(cls, P: Empirical, k: Any, grid: Any, n_bins: Any) -> "Histogram":
-        """The values counted in the bins of a grid."""
-        if isinstance(grid, str) and grid == "auto":
-            raise InvalidInput(NEEDS_BINS)
-        found = grid_of(P, k, grid, n_bins)
-        edges = np.asarray(found.edges)
-        shares = as_weights(histogram(P, found), found.n_bins, "values")
+    def from_values(cls, P: Empirical, options: BinsOptions) -> "Histogram":
+        """Count values in the bins of a grid."""
+        edges = np.asarray(edges_of(P, options.grid, options.n_bins))
+        shares = as_weights(weights_of_bins(P, edges), edges.size - 1, "values")
         return cls(shares, P.total, edges[:-1] / 2 + edges[1:] / 2, edges)
 
 
-def of_histogram(given: Histogram, k: Any, options: BinsOptions) -> Result:
+def warn_of_values(counts: Vector, total: float) -> None:
+    """Warn of counts that are neither whole nor shares, and so look like values."""
+    fractions = counts != np.round(counts)
+    if abs(total - 1.0) <= 1e-6 or not fractions.any():
+        return
+    at = int(np.argmax(fractions))
+    sentence = (
+        f"counts are neither whole (there is {counts[at]:g} at index {at}) nor shares that sum to 1 (they sum to "
+        f"{total:g}); numbers that are not counted yet are values, and no counts"
+    )
+    warnings.warn(sentence, stacklevel=callers_level())
+
+
+def of_histogram(histogram: Histogram, k: Any, options: BinsOptions) -> Result:
     """Keep k bars, or k bins, of a histogram."""
-    return (contiguous_bars if options.contiguous else best_bins)(given, k, options)
-
-
-def contiguous_bars(given: Histogram, k: Any, options: BinsOptions) -> Result:
-    """A histogram with k bars."""
-    options.refuse("validation", "ridge", road=WITHOUT_MATRIX)
-    if not isinstance(options.preserve, str):
+    named, n = isinstance(options.preserve, str), histogram.shares.size
+    if named:
+        known(options.preserve, LOSSES, "preserve")
+    if named or options.contiguous:
+        options.refuse("validation", "ridge", road=WITHOUT_MATRIX)
+    if not options.contiguous:
+        return best_bins(histogram, as_integer(k, "k", 1, n, "bins"), options)
+    if not named:
         raise InvalidInput(
             "contiguous=True preserves the entries; a matrix of functionals is for k single bins"
         )
-    known(options.preserve, LOSSES, "preserve")
-    return with_bars(given, as_integer(k, "k", 1, given.shares.size, "bars"), options)
+    return best_bars(histogram, as_integer(k, "k", 1, n, "bars"), options)
 
 
-def best_bins(given: Histogram, k: Any, options: BinsOptions) -> Result:
+def best_bins(histogram: Histogram, k: int, options: BinsOptions) -> Result:
     """Keep k bins of a histogram."""
-    preserve = options.preserve
-    target, n = given.shares, given.shares.size
-    k = as_integer(k, "k", 1, n, "bins")
-    space = Atoms(n)
+    target, positions, edges = histogram.shares, histogram.positions, histogram.edges
+    space, preserve, exponent = Atoms(target.size), options.preserve, 0
     C = SparseSimplex(space, k)
-    named = known(preserve, LOSSES, "preserve") if isinstance(preserve, str) else ""
-    exponent = 0
-    if not named:
-        found = fit_matrix(preserved(preserve, target, options.ridge), C, options)
+    if not isinstance(preserve, str):
+        loss = "squared error" + (" + ridge" if options.ridge else "")
+        result = fit_matrix(preserved(preserve, target, options.ridge), C, options)
     else:
-        options.refuse("validation", "ridge", road=WITHOUT_MATRIX)
-        widths = None
-        if given.positions is not None and preserve == "cdf":
-            widths, exponent = gaps(given.positions)
-        F: Any = Cumulative(space, target, widths) if preserve == "cdf" else L2(space, target)
+        loss = LOSSES[preserve]
+        F: Any = L2(space, target)
+        if preserve == "cdf":
+            widths, exponent = gaps(positions)
+            F = Cumulative(space, target, widths)
         callback = watched(options.callback, exponent)
-        found = solve(F, C, options.replace(callback=callback))
-    words = found.words._replace(
-        unit="bins", loss=named or "squared error" + (" + ridge" if options.ridge else "")
-    )
-    found = replace(in_units(found, exponent), total=given.total, words=words)
-    if given.positions is None:
-        return found
-    at = found.indices
-    ends = None if given.edges is None else np.column_stack([given.edges[at], given.edges[at + 1]])
-    return in_values(found, given.positions[at], ends)
+        result = in_units(solve(F, C, options.replace(callback=callback)), exponent)
+    words = result.words._replace(unit="bins", loss=loss)
+    result = replace(result, total=histogram.total, words=words)
+    if positions is None:
+        return result
+    at = result.indices
+    ends = None if edges is None else np.column_stack([edges[at], edges[at + 1]])
+    return on_line(result, positions[at], ends)
 
 
-def fit_matrix(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
-    """Preserve the expectations of functionals, with or without rows kept for early stopping."""
-    if options.validation is None:
-        return solve(F, C, options)
-    how = (options.solver, options.validation, options.deadline, options.rng, options.callback)
-    found = early_stopped(F, C, *how)
-    return replace(found, seconds=options.deadline.elapsed(), loss=loss_of(F, found))
-
-
-def as_histogram(array: Vector, whole: bool) -> tuple[Vector, float]:
-    """Finite counts or probabilities of at least one bin, as probabilities, and their sum."""
-    if array.ndim != 1 or not array.size:
-        raise InvalidInput(
-            f"counts must be a histogram of one dimension with at least one bin, got shape {array.shape}"
-        )
-    shares = as_shares(array, "counts")
-    with np.errstate(over="ignore"):
-        total = float(array.sum())
-    if whole or abs(total - 1.0) <= 1e-6:
-        return shares, total
-    fractions = array != np.round(array)
-    if fractions.any():
-        at = int(np.argmax(fractions))
-        sentence = (
-            f"counts are neither whole (there is {array[at]:g} at index {at}) nor shares that sum to 1 (they sum to "
-            f"{total:g}); numbers that are not counted yet are values, and no counts"
-        )
-        warnings.warn(sentence, stacklevel=callers_level())
-    return shares, total
-
-
-def gaps(positions: Vector) -> tuple[Vector, int]:
+def gaps(positions: Vector | None) -> tuple[Vector | None, int]:
     """(g, e): how far it is from each position to the next is 2**e g; after the last one as far as in the mean.
 
     >>> gaps(np.array([0.0, 2.0, 8.0]))
     (array([0.25, 0.75, 0.5 ]), 3)
     """
-    exponent = (
-        int(np.frexp(np.abs(positions).max())[1]) + 1
-    )  # half the largest float is the largest gap that can be held
-    widths = np.diff(np.ldexp(positions, -exponent))
+    if positions is None:
+        return None, 0
     if not (positions[1:] > positions[:-1]).all():
         raise InvalidInput("positions must increase from bin to bin")
-    if not widths.size:
+    if positions.size == 1:
         return np.ones(1), 0
-    further = int(np.frexp(widths.sum())[1]) - 1
-    widths = np.maximum(np.ldexp(widths, -further), SMALLEST_GAP)
-    return np.append(widths, widths.mean()), exponent + further
+    exponents = exponents_of(positions)
+    widths = np.maximum(widths_of(positions[:-1], positions[1:], exponents), SMALLEST_WIDTH)
+    return np.append(widths, widths.mean()), sum(exponents)
 
 
 def preserved(preserve: Any, target: Vector, ridge: float) -> Moments:
@@ -283,3 +275,11 @@ def preserved(preserve: Any, target: Vector, ridge: float) -> Moments:
     rows = range(0, A.shape[0], max(BLOCK // target.size, 1))
     parts = [A[row : row + rows.step].astype(np.float64) @ target for row in rows]
     return Moments(Atoms(target.size), A, np.concatenate(parts), None, ridge)
+
+
+def fit_matrix(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
+    """Preserve the expectations of functionals, with or without rows kept for early stopping."""
+    if options.validation is None:
+        return solve(F, C, options)
+    result = early_stopped(F, C, options)
+    return replace(result, seconds=options.deadline.elapsed(), loss=loss_of(F, result))

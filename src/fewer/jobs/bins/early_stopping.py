@@ -15,6 +15,7 @@ from ...search.paths import stopped, walked
 from ...solvers.loop import Callback, Outcome, Progress, Step, Steps, drive, says_stop
 from ...solvers.minimize import minimize
 from ...solvers.units import in_units, watched
+from .options import BinsOptions
 
 TINY = 1e-300
 PERTURBING = ("auto", "exact", "exchange")
@@ -32,15 +33,7 @@ def held_out(F: Moments, validation: Any) -> int:
     return int(min(max(round(share * rows), 1), rows - 1))
 
 
-def early_stopped(
-    F: Moments,
-    C: SparseSimplex,
-    solver: str,
-    validation: Any,
-    deadline: Deadline,
-    rng: Any,
-    callback: Callback | None,
-) -> Result:
+def early_stopped(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
     """Solve on most rows and let the rest say how far down to go; then go as far on all rows.
 
     How far is F of an answer as a share of F of the first, which is the projection of non-negative
@@ -48,55 +41,40 @@ def early_stopped(
     best one's by more than the standard error of their difference (the one-standard-error rule,
     Breiman et al. 1984): a few rows cannot tell more. Half of a time limit is for most rows.
     """
-    generator, seed = as_generator(rng)
-    inner, exponent = F.near_one()
-    seen, held = watched(callback, exponent), held_out(inner, validation)
-    found = _chosen(inner, C, solver, held, deadline, generator, seen)
-    return replace(in_units(found, exponent), seed=seed)
-
-
-def _chosen(
-    F: Moments,
-    C: SparseSimplex,
-    solver: str,
-    held: int,
-    deadline: Deadline,
-    rng: np.random.Generator,
-    callback: Callback | None,
-) -> Result:
-    """The answer on all rows that is as far down as the rows held out allow."""
+    rng, seed = as_generator(options.rng)
+    F, exponent = F.near_one()
+    held, deadline, solver = held_out(F, options.validation), options.deadline, options.solver
     order = rng.permutation(F.A.shape[0])
     kept, out = np.sort(order[held:]), np.sort(order[:held])
-    watch = Watch(callback)
+    watch = Watch(watched(options.callback, exponent))
     fitted, judge = (F.of_rows(part).near_one()[0] for part in (kept, out))
     first = positive(fitted, C, deadline.share(0.25))
     values, errors = [first.value], [squares(judge, first.p)]
-    options: dict[str, Any] = {"budget": 0.0} if solver in PERTURBING else {}
 
-    def judged(progress: Progress) -> Any:
+    def judged(progress: Progress) -> bool:
         if progress.n_iter >= len(values):  # an iterate, not a pause after it
             values.append(progress.value)
             errors.append(squares(judge, progress.p))
         return watch(progress)
 
     if not deadline.passed:
-        minimize(
-            fitted, C, solver, time_limit=deadline.share(0.5), rng=rng, callback=judged, **options
-        )
-    whole = positive(F, C, deadline)
-    chosen = first_as_good(np.array(errors))
-    enough = values[chosen] * (whole.value / max(first.value, TINY))
-    late = watch.stopped or deadline.passed
-    if late:
-        whole = min(whole, drive(F, C, answered(first.p)), key=lambda found: found.value)
-    if late or chosen == 0 or enough >= whole.value:
-        return ended(whole, watch.stopped, deadline)
+        more: dict[str, Any] = {"budget": 0.0} if solver in PERTURBING else {}
+        half = deadline.share(0.5)
+        minimize(fitted, C, solver, time_limit=half, rng=rng, callback=judged, **more)
+    best = positive(F, C, deadline)
+    as_good = first_as_good(np.array(errors))
+    enough = values[as_good] * (best.value / max(first.value, TINY))
 
     def far_enough(progress: Progress) -> bool:
         return watch(progress) or progress.value <= enough
 
-    found = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=far_enough, **options)
-    return ended(found, watch.stopped, deadline)
+    if watch.stopped or deadline.passed:
+        best = min(best, drive(F, C, answered(first.p)), key=lambda result: result.value)
+    elif as_good > 0 and enough < best.value:
+        best = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=far_enough)
+    status = Status.TIME_LIMIT if deadline.passed else Status.FINISHED
+    status = Status.CALLBACK if watch.stopped else status
+    return replace(in_units(replace(best, bound=None, status=status), exponent), seed=seed)
 
 
 class Watch:
@@ -110,12 +88,6 @@ class Watch:
         if self.callback is not None and not self.stopped:
             self.stopped = says_stop(self.callback, progress)
         return self.stopped
-
-
-def ended(result: Result, stopped: bool, deadline: Deadline) -> Result:
-    """A result that was chosen for its error elsewhere: no bound, and how the choice ended."""
-    late = Status.TIME_LIMIT if deadline.passed else Status.FINISHED
-    return replace(result, bound=None, status=Status.CALLBACK if stopped else late)
 
 
 def squares(F: Moments, p: Vector) -> Vector:

@@ -23,15 +23,12 @@ from ..._validation import (
 )
 from ...result import Result
 from ...tables.frames import put_columns
-from ...tables.missing import nothing_whole
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import Estimator, OfResult, SetWithResult, at_most, validated
-from ..lazy import bins_of_blocks, solved_bins
-from .bins import best_histogram
-from .blocks import BinsSummary, table_of
-from .empirical import Empirical
-from .grid import available
+from .bins import HEAD_ROWS, best_histogram, distributions_of
+from .empirical import BinsSummary, Empirical, numbers_of_values
 from .options import BinsOptions
+from .values import available
 
 
 class FewerBins(
@@ -95,26 +92,19 @@ class FewerBins(
     def _binned(self, X: Any, y: Any, sample_weight: Any, options: BinsOptions) -> Any:
         """Return the results for columns in memory or in blocks."""
         if is_lazy(X):
-            blocks = source_of(X, None, sample_weight)
-            whole = blocks.whole(options.max_memory // 2)
+            source = source_of(X, None, sample_weight)
+            whole = source.whole(options.max_memory // 2)
             if whole is None:
-                head = blocks.head(1024).X
+                head = source.head(HEAD_ROWS).X
                 self._one = is_column(head)
                 self._numbers(as_table(head) if self._one else head)
-                return self._solved(bins_of_blocks(blocks, options), options)
+                return self._each(distributions_of(source, options), options)
             X, sample_weight = whole.X, whole.weight
         self._one = y is None and is_column(X)
         X = self._numbers(as_table(X) if self._one else X)
-        weights = None
         if sample_weight is not None:
-            weights = as_weights(sample_weight, len(X), "sample_weight")
-        X, weights = without_gaps(X, weights)
-        columns = [Empirical.of(column, weights) for column in X.T]
-
-        def solve(i: int, k: int, own: BinsOptions) -> Result:
-            return best_histogram(columns[i], k, own)
-
-        return self._each(columns, options, solve)
+            as_weights(sample_weight, len(X), "sample_weight")
+        return self._each(Empirical.of_columns(X, sample_weight, options.missing), options)
 
     def _numbers(self, X: Any, reset: bool = True) -> npt.NDArray[Any]:
         """X as numbers (n, d), NaN where a value is missing and may be."""
@@ -150,25 +140,21 @@ class FewerBins(
             self._update(BinsSummary.of(Block(rows, None, sample_weight), options.missing))
         return self
 
-    def _solved(self, summary: Any, options: BinsOptions) -> Any:
-        """Return the results for the summaries of columns."""
+    def _solved(self, summary: BinsSummary, options: BinsOptions) -> Any:
+        """Return the results for the summary of columns."""
+        columns = summary.distributions()
+        errors = [P.error / P.total for P in columns]
+        self.error_bound_ = errors[0] if self._one else errors
+        return self._each(columns, options)
 
-        def solve(i: int, k: int, own: BinsOptions) -> Result:
-            return solved_bins(summary, i, k, own)
-
-        if self._stream is not None:
-            errors = [column.error / column.total for column in summary.columns]
-            self.error_bound_ = errors[0] if self._one else errors
-        return self._each(summary.distributions(), options, solve)
-
-    def _each(self, columns: list[Empirical], options: BinsOptions, solve: Any) -> Any:
+    def _each(self, columns: list[Empirical], options: BinsOptions) -> Any:
         """Return one result for each column, each with its share of the time that is left."""
         sizes = [available(P, options.grid, options.n_bins) for P in columns]
         at_most(self.k, min(sizes), "distinct values" if options.automatic else "bins")
         k, results = as_integer(self.k, "k", 1), []
-        for done, size in enumerate(sizes):
+        for done, (P, size) in enumerate(zip(columns, sizes, strict=True)):
             share = options.deadline.share(1.0 / (len(columns) - done))
-            results.append(solve(done, min(k, size), options.replace(deadline=share)))
+            results.append(best_histogram(P, min(k, size), options.replace(deadline=share)))
         return results[0] if self._one else results
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
@@ -206,7 +192,7 @@ def as_table(x: Any) -> npt.NDArray[Any]:
 def filled(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
     """A table with zeros where values are missing, and where that is; None where none is."""
     X = gathered(X)
-    values = table_of(X)
+    values = numbers_of_values(X)
     gaps = np.isnan(values)
     if not gaps.any():
         return X, None
@@ -215,30 +201,13 @@ def filled(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
     ), gaps
 
 
-def without_gaps(
-    X: npt.NDArray[Any], weights: Vector | None
-) -> tuple[npt.NDArray[Any], Vector | None]:
-    """The rows in which nothing is missing, and their weights."""
-    whole = ~np.isnan(X).any(axis=1)
-    if whole.all():
-        return X, weights
-    if not whole.any():
-        raise nothing_whole()
-    return X[whole], None if weights is None else as_weights(
-        weights[whole], int(whole.sum()), "sample_weight"
-    )
-
-
 def nearest(x: Vector, kept: Vector) -> Vector:
     """The nearest of some sorted values, of two as near the lower.
 
     >>> nearest(np.array([-9.0, 1.0, 1.1, 9.0]), np.array([0.0, 2.0])).tolist()
     [0.0, 0.0, 2.0, 2.0]
     """
-    half, low = (
-        x.astype(np.float64) / 2,
-        kept / 2,
-    )  # so that no difference of two values is infinite
+    half, low = x.astype(np.float64) / 2, kept / 2  # no difference of two halves is infinite
     above = np.searchsorted(kept, x).clip(0, len(kept) - 1)
     below = np.maximum(above - 1, 0)
     return np.asarray(np.where(low[above] - half < half - low[below], kept[above], kept[below]))

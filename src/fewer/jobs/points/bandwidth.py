@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._validation import Indices, InvalidInput
+from ..._validation import Fix, Indices, InvalidInput
 from ...bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
 from ...constraints.sparse_simplex import SparseSimplex
 from ...deadline import Deadline
@@ -108,9 +108,9 @@ def validated_width(
     `total` is how many rows k are chosen from, where the sample is a part of them.
     """
     if sample.labels is None:
-        raise InvalidInput(
-            'gamma="cv" needs labels: it is chosen by the cross-validated error of 1-NN'
-        )
+        fix = Fix("labels")
+        words = f'gamma="cv" needs {fix}: it is chosen by the cross-validated error of 1-NN'
+        raise InvalidInput(words, "gamma", [fix])
     n, most = len(sample.labels), most_rows(sample.rows.shape[1], memory, deadline.seconds)
     kept = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     X, codes, mass = sample.rows[kept], sample.labels[kept], sample.weights[kept]

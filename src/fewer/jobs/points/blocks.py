@@ -17,7 +17,7 @@ from ...tables.schema import Schema
 from ...tables.source import Block, Source, is_lazy, source_of
 from ...threads import own_threads
 from .first_pass import FirstSummary, PointsSpec
-from .held import on_gathered
+from .limits import by_position
 from .one_pass import Coreset, OnePassPlan, bare_coreset, kept_for
 from .options import GROUP_LIMITS, PointsOptions
 from .plan import PointsPlan, drawn_plan, plan_of
@@ -68,7 +68,7 @@ def choose_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> 
     blocks = source_of(X, options.labels, options.sample_weight)
     whole = blocks.whole(options.max_memory // 2)
     if whole is not None:
-        options = on_gathered(height(whole.X), with_rows(options, whole))
+        options = by_position(height(whole.X), with_rows(options, whole))
         return solve_points(whole.X, k, options, most)
     with own_threads():
         return _chosen(blocks, k, options, most)

@@ -1,186 +1,347 @@
-"""Points that leave their rows: locations by L-BFGS-B, the best weights at each step exactly (variable projection)."""
+"""MMD² as a function of where points are, at their best weights, and its descent by L-BFGS-B with restarts."""
 
-from dataclasses import replace
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..._validation import Indices, Vector
-from ...active_set import box_weights
+from ...active_set import box_weights, simplex_weights
 from ...deadline import Deadline
-from ...distances import Matrix, evenly
-from ...objectives.rows_mmd import RowsMMD, mean_to
+from ...distances import Matrix, centre_of, distance_blocks, squared_lengths
+from ...lazy_rows import some_rows
+from ...objectives.pairs import spans, spread
 from ...similarity import Similarity
-from ...solvers.loop import Callback, Progress
-from ...spaces import Atoms
-from .locations import dense, moving_of
-from .places import Movable
-from .relocation import MIN_GAIN, Descent, Seats, Tell
 from .sample import Sample
-from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Plan, Target, target_means
 
-# Tuned by `python benchmarks/points.py --part move`: values, and seconds beside those of the call without `move`.
-TIMES_DEFAULT = 3.5
-"""What moving may cost, in units of what choosing the rows costs."""
-SEARCH_WORK, SEARCH_WORK_PER_POINT = 2e9, 4e7
-"""The work of choosing rows beside comparing them, about, and for each of k."""
-WORK_PER_VARIABLE, WORK_PER_EVALUATION = 5e3, 1e7
-"""What an evaluation costs beside comparing points and rows: for each place and column in L-BFGS-B, and in any case."""
-FEWEST_EVALUATIONS, MOST_EVALUATIONS = 60, 1000
-"""How often value and gradient are computed, at least and at most."""
-EVALUATIONS = 100
-"""The same for deciding how many rows may be compared."""
-MAX_WORK = 2 * 10**11
-"""Pairs of rows times (columns + 20) that moving may compare."""
-MAX_SEATS = 4000
-"""Rows among which places for points are looked for, at most."""
-TIME_SHARE = 0.8
-"""The share of what is left of a time limit that moving may take; judging the answer takes the rest."""
-GONE = "the points moved away from the rows that `indices` names"
-FLOAT32_ERROR = 3e-10
-"""A gain that is told from rounding where points and rows are compared in float32."""
+TILE = 2**17
+"""Similarities of a tile."""
+MEMORY = 20
+"""Steps that L-BFGS-B remembers."""
+MIN_GAIN = 5e-6
+"""The share of the first value that a step must gain, else the points stay."""
+FIRST_EVALUATIONS, ROUND_EVALUATIONS, FEWEST_EVALUATIONS = 500, 150, 40
+"""Evaluations of the first descent and of those after points were put elsewhere, at most; and the least for one."""
+ENOUGH, IDLE_ROUNDS = 1e-3, 3
+"""Rounds in a row that gain less than this share of the value, after which points are put elsewhere no more."""
+LEAST_WEIGHT = 0.05
+"""Weights below this share of the mean weight count as so much in the unit of a point's steps."""
+
+Tell = Callable[[int, float, Vector], Any]
 
 
-class Start(NamedTuple):
-    """Where points begin: rows `units` (k,) of a sample, their places `at` among the candidates, and weights (k,)."""
+class Slope(NamedTuple):
+    """A similarity s(y, x) as a function of v = -(scale ‖y - x‖)², and h: its gradient in y is -factor h (y - x)."""
 
-    units: Indices
-    at: Indices
-    weights: Vector
-
-
-class Moved(NamedTuple):
-    """Where the points are in the columns that move (k, m), their weights, what they are worth, and how it went."""
-
-    places: Matrix
-    weights: Vector
-    value: float
-    error: float
-    history: Vector
-    stopped: str
-    note: str
+    of: Callable[[Any], tuple[Any, Any]]
+    scale: Callable[[float], float]
+    factor: Callable[[float], float]
 
 
-def moved(
-    sample: Sample,
-    against: Sample,
-    target: Target,
-    similarity: Similarity,
-    begin: Start,
-    movable: Movable,
-    bounds: tuple[float, float],
-    memory: int,
-    rng: np.random.Generator,
-    deadline: Deadline,
-    callback: Callback | None,
-) -> Moved:
-    """Points moved from rows of a sample, or left there where they stand better for those of `against`.
+def _rbf(v: Any) -> tuple[Any, Any]:
+    """Compute exp(v), twice."""
+    s = np.exp(v, out=v)
+    return s, s
 
-    Weights lie in `bounds`.
+
+def _matern32(v: Any) -> tuple[Any, Any]:
+    """Compute (1 + r) exp(-r) and exp(-r), r = √(-3v)."""
+    r = np.sqrt(-3.0 * v)
+    fall = np.exp(-r)
+    return (1.0 + r) * fall, fall
+
+
+def _matern52(v: Any) -> tuple[Any, Any]:
+    """Compute (1 + r + r²/3) exp(-r) and (1 + r) exp(-r), r = √(-5v)."""
+    r = np.sqrt(-5.0 * v)
+    fall = np.exp(-r)
+    return (1.0 + r + r * r / 3.0) * fall, (1.0 + r) * fall
+
+
+SLOPES = {
+    "matern32": Slope(_matern32, lambda gamma: gamma, lambda gamma: 3.0 * gamma**2),
+    "matern52": Slope(_matern52, lambda gamma: gamma, lambda gamma: 5.0 / 3.0 * gamma**2),
+    "rbf": Slope(_rbf, math.sqrt, lambda gamma: 2.0 * gamma),
+}
+"""Similarities whose points can move: the others have kinks, see means only, or compare what has no place."""
+
+
+class ClassRows(NamedTuple):
+    """Points of one class and the rows that they stand for, in the columns that move and in units of the bandwidth.
+
+    `rows` (n, m + 2) are rows z beside ‖z‖² and 1, so that one product with points gives v; `sums`
+    (n, m + 1) are t z beside t, the weights, so that another gives all sums. `staying` (points, n)
+    is what the columns that stay add to -v, None where there are none. `weights` (n,) are t in
+    float64, whatever the precision of the rest.
     """
-    units = begin.units
-    rows = dense(sample.rows[units])
-    labels = None if sample.labels is None else sample.labels[units]
-    plan = Plan.of(sample, len(units), memory, deadline.seconds, against)
-    until = deadline.share(TIME_SHARE)
-    start = np.clip(rows[:, movable.columns], movable.low, movable.high)
-    start = np.where(movable.fixed, rows[:, movable.columns], start)
 
-    def judge(places: Matrix) -> tuple[Vector, float, float]:
-        """The best weights at some places, the value and its error, by all rows or as many as work allows."""
-        here = rows.copy()
-        here[:, movable.columns] = places
-        here = (
-            sp.csr_array(here) if getattr(sample.rows, "sparse", sp.issparse(sample.rows)) else here
-        )
-        if target.whole:
-            both = None if labels is None or against.labels is None else (labels, against.labels)
-            mean = mean_to(here, against.rows, against.weights, similarity, both, memory)
-        else:
-            mean, _ = target_means(against, here, labels, similarity, plan, rng, deadline)
-        F = RowsMMD(Atoms(len(units)), here, similarity, mean, target.F.constant, labels, memory)
-        every = np.arange(len(units))
-        w = box_weights(F.cross(every, every), mean, *bounds, begin.weights)
-        return w, *replace(target, F=F, candidates=every).judged(every, w)
-
-    first = judge(start)
-    some, note = _compared(against, plan, until, rng, memory)
-    dtype = np.float32 if MIN_GAIN * first[1] > FLOAT32_ERROR else np.float64
-    problem, centre = moving_of(
-        against.take(some), rows, labels, similarity, movable.columns, bounds, dtype
-    )
-    tell = (
-        None
-        if callback is None
-        else _teller(callback, begin, target.F.space.size, first[1], deadline)
-    )
-    way = Descent(problem, start, first[0], first[1], movable, centre)
-    way.search(
-        _evaluations(plan, target.whole, len(some), start.size),
-        _seats(target, labels, movable),
-        rng,
-        until,
-        tell,
-    )
-    last = judge(way.places)
-    if not last[1] <= first[1]:
-        return Moved(
-            start,
-            *first,
-            np.array([first[1]]),
-            way.stopped,
-            "no move was better than the rows themselves",
-        )
-    values = np.append(
-        np.maximum(first[1] * np.asarray(way.history)[:-1], last[1]), last[1]
-    )  # the last as judged
-    return Moved(way.places, *last, values, way.stopped, f"{GONE}{note}")
+    points: Indices
+    rows: Any
+    sums: Any
+    staying: Any
+    weights: Vector
 
 
-def _evaluations(plan: Plan, whole: bool, compared: int, variables: int) -> int:
-    """How often value and gradient may be computed, so that moving costs so many times what choosing rows did."""
-    chosen = (
-        (plan.pairs if whole else plan.count * plan.m) * plan.cost
-        + SEARCH_WORK
-        + SEARCH_WORK_PER_POINT * plan.k
-    )
-    each = 2.0 * plan.k * compared * plan.cost + WORK_PER_VARIABLE * variables + WORK_PER_EVALUATION
-    return int(np.clip(TIMES_DEFAULT * chosen / each, FEWEST_EVALUATIONS, MOST_EVALUATIONS))
+@dataclass(frozen=True, eq=False)
+class MovingMMD:
+    """MMD² as a function of where k points are, at their best weights, without its constant.
+
+        f(Y) = min_w Σ w_i w_j s(y_i, y_j) - 2 Σ w_i t_n s(y_i, x_n),   low <= w <= high, Σ w = 1
+
+    By the envelope theorem the gradient in Y is that at the best w, held fixed. `centre` (m,) is
+    subtracted from all places; `staying` (k, k) is what the columns that stay add to the points'
+    -v, `same` (k, k) whether they are of one class.
+    """
+
+    similarity: Similarity
+    classes: tuple[ClassRows, ...]
+    centre: Vector
+    staying: Matrix
+    same: Matrix
+    low: float = 0.0
+    high: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        data: Sample,
+        points: Matrix,
+        labels: Indices | None,
+        similarity: Similarity,
+        columns: Indices,
+        bounds: tuple[float, float] = (0.0, 1.0),
+        dtype: Any = np.float64,
+    ) -> "MovingMMD":
+        """Make the function for points that begin at rows (k, d) and move in some columns (m,) to stand for `data`."""
+        mass = data.weights / data.weights.sum()
+        others = np.setdiff1d(np.arange(points.shape[1]), columns)
+        centre = np.asarray(centre_of(points[:, columns]), np.float64)
+        codes = np.zeros(len(points), np.int64) if labels is None else labels
+        theirs = np.zeros(len(mass), np.int64) if data.labels is None else data.labels
+        scale = SLOPES[similarity.name].scale(float(similarity.gamma or 0.0))
+        classes = []
+        for code in np.intersect1d(codes, theirs):
+            own, rows = np.flatnonzero(codes == code), np.flatnonzero(theirs == code)
+            X = some_rows(data.rows, rows)[:]
+            z, t = scale * (dense(X[:, columns]) - centre), mass[rows]
+            staying = None
+            if others.size:
+                few = points[np.ix_(own, others)]
+                few = sp.csr_array(few) if sp.issparse(X) else few
+                staying = distance_blocks(few, X[:, others].astype(np.float64))
+                staying = (scale**2 * staying).astype(dtype)
+            sums = np.column_stack([t[:, None] * z, t]).astype(dtype)
+            classes.append(ClassRows(own, _beside(z).astype(dtype), sums, staying, t))
+        fixed = points[:, others]
+        staying = np.zeros((len(points), len(points)))
+        if others.size:
+            staying = scale**2 * distance_blocks(fixed, fixed)
+        same = (codes[:, None] == codes[None]).astype(np.float64)
+        return cls(similarity, tuple(classes), centre, staying, same, *bounds)
+
+    @property
+    def slope(self) -> Slope:
+        """The similarity with its gradient."""
+        return SLOPES[self.similarity.name]
+
+    @property
+    def scale(self) -> float:
+        """The factor that brings places into units of the bandwidth."""
+        return self.slope.scale(float(self.similarity.gamma or 0.0))
+
+    def __call__(self, places: Matrix, start: Vector) -> tuple[float, Vector, Matrix]:
+        """Compute the value, the best weights (k,), and the gradient (k, m), at places (k, m)."""
+        Y = places - self.centre
+        K, own, c, pull, push = self._compared(Y)
+        w = box_weights(K, c, self.low, self.high, start)
+        toward = push / self.scale - pull[:, None] * Y  # Σ_n t_n h(y_i, x_n) (x_n - y_i)
+        away = own @ (w[:, None] * Y) - (own @ w)[:, None] * Y
+        factor = 2.0 * self.slope.factor(float(self.similarity.gamma or 0.0))
+        gradient = np.asarray(factor * w[:, None] * (away - toward))
+        return float(w @ K @ w - 2.0 * (c @ w)), w, gradient
+
+    def quadratic(self, places: Matrix) -> tuple[Vector, Vector]:
+        """Compute the similarities of points to each other, (k, k), and their mean ones to the rows, (k,)."""
+        K, _, c, _, _ = self._compared(places - self.centre)
+        return K, c
+
+    def _compared(self, Y: Matrix) -> tuple[Vector, Vector, Vector, Vector, Matrix]:
+        """Compute similarities and h of the points to each other, and the sums over the rows of each point."""
+        Z = self.scale * Y
+        if self.classes:  # points are compared as rows are, rounded alike
+            Z = Z.astype(self.classes[0].rows.dtype).astype(np.float64)
+        rate = self.slope.factor(float(self.similarity.gamma or 0.0)) / (2.0 * self.scale**2)
+        s, h = self.slope.of(_exponents(Z, squared_lengths(Z), _beside(Z)) - self.staying)
+        K, own = np.asarray(s * self.same, np.float64), np.asarray(h * self.same, np.float64)
+        np.fill_diagonal(K, 1.0)
+        c, pull, push = np.zeros(len(Y)), np.zeros(len(Y)), np.zeros_like(Y)
+        for part in self.classes:
+            sums = _sums(part, Z[part.points], self.slope, rate)
+            c[part.points], pull[part.points], push[part.points] = sums
+        return K, own, c, pull, push
 
 
-def _seats(target: Target, labels: Indices | None, movable: Movable) -> Seats | None:
-    """Some of the rows to choose from, where points may be put; none where columns stay as they are in the row."""
-    F = target.F
-    if len(movable.columns) < F.rows.shape[1]:
-        return None
-    some = evenly(F.space.size, MAX_SEATS)
-    return Seats(
-        dense(F.rows[some]), F.mean[some], None if F.labels is None else F.labels[some], labels
-    )
+def dense(rows: Any) -> Matrix:
+    """Return rows as an array of float64."""
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
 
 
-def _teller(callback: Callback, begin: Start, size: int, unit: float, deadline: Deadline) -> Tell:
-    """A callback as a function of the number of steps, the value in units of the first, and the weights."""
-
-    def tell(count: int, value: float, weights: Vector) -> Any:
-        p = np.zeros(size)
-        p[begin.at] = weights
-        return callback(Progress(count, p, unit * value, unit * value, None, deadline.elapsed()))
-
-    return tell
+def _beside(Z: Matrix) -> Matrix:
+    """Return rows z beside ‖z‖² and 1."""
+    return np.column_stack([Z, squared_lengths(Z), np.ones(len(Z))])
 
 
-def _compared(
-    sample: Sample, plan: Plan, until: Deadline, rng: np.random.Generator, memory: int
-) -> tuple[Indices, str]:
-    """Which rows the points are compared with on their way, and what is to be said about it."""
-    work = min(MAX_WORK, CANDIDATE_WORK_PER_SECOND * max(until.left(), 0.0)) / EVALUATIONS
-    d = sample.rows.shape[1]
-    most = int(min(work / (plan.k * plan.cost), memory / 8 / (8 * d)))
-    if max(most, MIN_SAMPLED) >= plan.m:
-        return np.arange(plan.m), ""
-    count = max(most, MIN_SAMPLED)
-    return np.sort(
-        rng.choice(plan.m, count, replace=False)
-    ), f", by {count} of {plan.m} rows, drawn at random"
+def _exponents(Z: Matrix, lengths: Matrix, rows: Any) -> Any:
+    """Compute -‖y - z‖² by one product, never above zero, (k, n)."""
+    left = np.column_stack([2.0 * Z, -np.ones(len(Z)), -lengths]).astype(rows.dtype)
+    v = left @ rows.T
+    return np.minimum(v, 0.0, out=v)
+
+
+def _sums(part: ClassRows, Z: Matrix, slope: Slope, rate: float) -> tuple[Vector, Vector, Matrix]:
+    """Compute Σ_n t_n s(y, x_n), Σ_n t_n h(y, x_n) and Σ_n t_n h(y, x_n) z_n of each point y, in tiles.
+
+    In float32 the rounding of similarities averages out over the rows; that of ‖y‖² and of long
+    sums does not. The first sum is taken in float64 and corrected for the rounding of ‖y‖² by the
+    derivative ds/dv = rate h: its error is then some 1e-9, where it would be 5e-8, at which descent
+    ends early.
+    """
+    lengths = squared_lengths(Z)
+    rounding = lengths.astype(part.rows.dtype).astype(np.float64) - lengths
+
+    def work(span: slice) -> tuple[Any, Any]:
+        v = _exponents(Z, lengths, part.rows[span])
+        if part.staying is not None:
+            v -= part.staying[:, span]
+        s, h = slope.of(v)
+        return s.astype(np.float64) @ part.weights[span], h @ part.sums[span]
+
+    tiles = spread(work, spans(len(part.rows), max(1, TILE // max(len(Z), 1))))
+    own = np.sum([s for s, _ in tiles], axis=0)
+    both = np.sum([h.astype(np.float64) for _, h in tiles], axis=0)
+    pull = both[:, -1]
+    return own + rate * rounding * pull, pull, both[:, :-1]
+
+
+class Box(NamedTuple):
+    """Columns in which points move (m,), between which ends (m,), and which entries of the points stay, (k, m)."""
+
+    columns: Indices
+    low: Vector
+    high: Vector
+    fixed: npt.NDArray[np.bool_]
+
+
+class Seats(NamedTuple):
+    """Rows where points may be put (n, m), their mean similarity to the target (n,), and which points (n, k)."""
+
+    rows: Matrix
+    means: Vector
+    open: npt.NDArray[np.bool_]
+
+
+class _Stop(Exception):  # noqa: N818 - an end, not an error
+    """The descent ends early."""
+
+
+class Descent:
+    """The best places so far, with value and weights, and the way there; values are in units of the first one.
+
+    A point of weight w moves in units of 1 / √w bandwidths: the Hessian of its place grows with w.
+    """
+
+    def __init__(
+        self, problem: MovingMMD, start: Matrix, weights: Vector, unit: float, box: Box
+    ) -> None:
+        self.problem, self.box, self.moves = problem, box, ~box.fixed
+        self.places, self.value, self.weights = start, 1.0, weights
+        self.unit, self.base = max(unit, 1e-14), problem(start, weights)[0]
+        self.history, self.stopped = [1.0], ""
+
+    def search(
+        self, evaluations: int, seats: Seats | None, rng: Any, until: Deadline, tell: Tell | None
+    ) -> None:
+        """Descend from the first places, then from others near the best ones while that helps and work is left."""
+        if not self.moves.any():
+            return
+        idle, most = 0, min(evaluations, FIRST_EVALUATIONS)
+        try:
+            left = evaluations - self._descend(self.places, self.weights, most, until, tell)
+            while seats is not None and left >= FEWEST_EVALUATIONS and idle < IDLE_ROUNDS:
+                before, most = self.value, min(left, ROUND_EVALUATIONS)
+                left -= 1 + self._descend(*self._reseated(seats, rng), most, until, tell)
+                idle = 0 if self.value < before * (1.0 - ENOUGH) else idle + 1
+        except _Stop:
+            pass
+
+    def _descend(
+        self, start: Matrix, weights: Vector, most: int, until: Deadline, tell: Tell | None
+    ) -> int:
+        """Run L-BFGS-B from some places, and return how often value and gradient were computed."""
+        # here: SciPy's optimisers take a third of a second to import, and few calls move points
+        from scipy.optimize import minimize as descend
+
+        stiff = np.sqrt(np.maximum(len(weights) * weights, LEAST_WEIGHT))
+        scale = self.problem.scale * np.broadcast_to(stiff[:, None], start.shape)[self.moves]
+        last, count = weights, 0
+
+        def value(flat: Vector) -> tuple[float, Vector]:
+            nonlocal last, count
+            if until.passed:
+                self.stopped = "time"
+                raise _Stop
+            places = start.copy()
+            places[self.moves] = flat / scale
+            f, last, slope = self.problem(places, last)
+            count += 1
+            scaled = (f - self.base) / self.unit + 1.0
+            if scaled < self.value:
+                self.places, self.value, self.weights = places, scaled, last
+            return scaled, slope[self.moves] / (self.unit * scale)
+
+        def step(flat: Vector) -> None:
+            self.history.append(self.value)
+            if tell is not None and tell(len(self.history) - 1, self.value, self.weights):
+                self.stopped = "callback"
+                raise _Stop
+
+        ends = np.broadcast_arrays(self.box.low, self.box.high, start)[:2]
+        bounds = np.column_stack([end[self.moves] * scale for end in ends])
+        options = {"maxiter": most, "maxfun": most, "maxcor": MEMORY, "ftol": MIN_GAIN, "gtol": 0.0}
+        how = {"method": "L-BFGS-B", "bounds": bounds, "callback": step, "options": options}
+        descend(value, scale * start[self.moves], jac=True, **how)
+        return count
+
+    def _reseated(self, seats: Seats, rng: np.random.Generator) -> tuple[Matrix, Vector]:
+        """Put a point and the most similar one of its class elsewhere, and weigh all points anew.
+
+        Each goes where it is missed most: to the row of its class with the largest witness
+        function, Σ_n t_n s(x, x_n) - Σ_i w_i s(x, y_i), of the others.
+        """
+        problem, places = self.problem, self.places.copy()
+        K, c = problem.quadratic(places)
+        S = problem.similarity(seats.rows, places)
+        movers = np.flatnonzero(self.moves.all(axis=1))
+        if not movers.size:
+            raise _Stop
+        first = int(rng.choice(movers))
+        kin = movers[(movers != first) & (problem.same[first, movers] > 0)]
+        out = [first, *kin[np.argsort(-K[first, kin], kind="stable")[:1]].tolist()]
+        stay = np.setdiff1d(np.arange(len(K)), out)
+        for point in out:
+            witness = seats.means.copy()
+            if len(stay):
+                w = simplex_weights(K[np.ix_(stay, stay)], c[stay]) * problem.same[point, stay]
+                witness -= S[:, stay] @ w
+            at = int(np.argmax(np.where(seats.open[:, point], witness, -np.inf)))
+            K[point, stay] = K[stay, point] = S[at, stay] * problem.same[point, stay]
+            S[:, point] = problem.similarity(seats.rows, seats.rows[[at]])[:, 0]
+            c[point] = seats.means[at]
+            stay = np.append(stay, point)
+            places[point] = np.clip(seats.rows[at], self.box.low, self.box.high)
+        even = np.full(len(K), 1.0 / len(K))
+        return places, box_weights(K, c, problem.low, problem.high, even)

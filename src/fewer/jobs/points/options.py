@@ -1,20 +1,32 @@
 """Options of points."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-from ..._validation import InvalidInput, as_bytes, as_flag, as_number, known
+from ..._validation import (
+    Fix,
+    InvalidInput,
+    Vector,
+    as_bytes,
+    as_flag,
+    as_number,
+    as_numbers,
+    known,
+    shown,
+)
 from ...options import OneOf, Options, as_least, as_solver, option
 from ...similarity import SIMILARITIES
-from .locations import SLOPES
-from .places import as_move
 
 RULES = ("median", "scale", "cv")
 """Rules for the bandwidth."""
 GROUP_LIMITS = ("min_per_group", "max_per_group")
 WEIGHT_LIMITS = ("min_weight", "max_weight", "equal_weights")
+SMOOTH = ("matern32", "matern52", "rbf")
+"""Similarities whose points can move."""
 LIMITS = ("include", "exclude", "groups", *GROUP_LIMITS, *WEIGHT_LIMITS)
 """Options that limit what is kept."""
 CHOSEN = (
@@ -47,9 +59,29 @@ def as_gamma(value: Any, name: str) -> Any:
     return value
 
 
-def as_moved(value: Any, name: str) -> Any:
+def as_pair(pair: Any, width: int | None, what: str) -> tuple[Vector, Vector]:
+    """Read two ends, each a number or (width,) of them; infinite ones are none. A width None is not known yet."""
+    if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+        raise InvalidInput(f"{what} must be a pair (low, high), got {shown(pair)}")
+    low, high = (as_numbers(end, what).astype(np.float64) for end in pair)
+    for end in (low, high):
+        if np.isnan(end).any() or (width is not None and end.shape not in ((), (width,))):
+            raise InvalidInput(
+                f"{what} must hold numbers or arrays of shape ({width},), got {shown(end.tolist())}"
+            )
+    if width is None:
+        return low, high
+    return np.array(np.broadcast_to(low, width)), np.array(np.broadcast_to(high, width))
+
+
+def as_move(value: Any, name: str) -> Any:
     """Whether and where to points move."""
-    as_move(value)
+    if isinstance(value, str) and value != "free":
+        raise InvalidInput(
+            f"move must be True, False, 'free', a pair (low, high), or pairs by column, got {shown(value)}"
+        )
+    if not isinstance(value, (bool, np.bool_, str, Mapping)):
+        as_pair(value, None, name)
     return value
 
 
@@ -115,7 +147,7 @@ class PointsOptions(Options):
         "that would be chosen otherwise and is never worse for rows within the box; no bound is "
         "proven. Only numbers move: dates, categories, labels and missing values stay as in the "
         "row. For rbf and matern.",
-        as_moved,
+        as_move,
     )
     include: Any = option(
         (),
@@ -227,7 +259,7 @@ class PointsOptions(Options):
     @property
     def moves(self) -> bool:
         """Whether points leave their rows."""
-        return as_move(self.move)
+        return not (isinstance(self.move, (bool, np.bool_)) and not self.move)
 
     @property
     def precomputed(self) -> bool:
@@ -242,23 +274,23 @@ class PointsOptions(Options):
             )
         limits = [name for name in GROUP_LIMITS if getattr(self, name) is not None]
         if self.groups is None and limits:
-            raise InvalidInput(
-                f"{limits[0]} needs groups: a label for each row, or the name of a column"
-            )
+            fix = Fix("groups")
+            words = "a label for each row, or the name of a column"
+            raise InvalidInput(f"{limits[0]} needs {fix}: {words}", limits[0], [fix])
         if self.groups is not None and not limits:
-            raise InvalidInput(
-                "groups needs min_per_group or max_per_group: how many rows of a group are kept"
-            )
+            one, other = map(Fix, GROUP_LIMITS)
+            words = "how many rows of a group are kept"
+            raise InvalidInput(f"groups needs {one} or {other}: {words}", "groups", [one, other])
         if self.target is None and self.target_weight is not None:
-            raise InvalidInput(
-                "target_weight needs a target: the weights of the rows of X are sample_weight"
-            )
+            fix, own = Fix("target"), Fix("sample_weight")
+            words = f"target_weight needs a {fix}: the weights of the rows of X are {own}"
+            raise InvalidInput(words, "target_weight", [fix, own])
         if self.target is not None and self.precomputed:
             raise InvalidInput("target needs rows to compare, got similarity='precomputed'")
-        smooth = isinstance(self.similarity, str) and self.similarity in SLOPES
+        smooth = isinstance(self.similarity, str) and self.similarity in SMOOTH
         if self.moves and not smooth:
             name = "a function" if callable(self.similarity) else repr(self.similarity)
-            raise InvalidInput(f"move needs a smooth similarity ({', '.join(SLOPES)}), got {name}")
+            raise InvalidInput(f"move needs a smooth similarity ({', '.join(SMOOTH)}), got {name}")
 
     def weights(self, k: int) -> tuple[float, float]:
         """The least and the largest weight of one of k points."""

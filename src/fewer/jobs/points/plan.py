@@ -22,11 +22,8 @@ from .merge import merged
 from .sample import Sample
 from .scaling import NOTE, Standardization
 from .setting import a_child_of
-from .target import MAX_FEATURE_CELLS, MIN_SAMPLED
-from .waves import SPECTRA
-
-MAX_PRECISE_PAIRS = 4 * 10**8
-"""Pairs up to which similarities are float64; beyond, tiles are float32 and their sums float64, as in memory."""
+from .sums import frequencies_of
+from .target import MAX_FEATURE_CELLS, MAX_FEATURES, MIN_SAMPLED
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +51,6 @@ class PointsPlan:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "comparison"}
-
-    @property
-    def precise(self) -> bool:
-        """Whether similarities are float64."""
-        return bool(self.first.rows * self.rows.shape[0] <= MAX_PRECISE_PAIRS)
 
     @property
     def sample(self) -> Sample:
@@ -237,9 +229,7 @@ def _classes(first: FirstSummary) -> tuple[Any, Indices | None]:
 
 def _frequencies(similarity: Similarity, first: FirstSummary, width: int) -> Any:
     """Frequencies of random features; None where the similarity has none, or nothing is estimated."""
-    if similarity.name not in SPECTRA or first.exact:
+    if first.exact:
         return None
-    count = int(np.clip(MAX_FEATURE_CELLS // max(first.rows, 1), 2 * MIN_SAMPLED, 2048))
-    return SPECTRA[similarity.name](
-        similarity.gamma, count, width, np.random.default_rng([first.spec.seed, 1])
-    )
+    count = int(np.clip(MAX_FEATURE_CELLS // max(first.rows, 1), 2 * MIN_SAMPLED, MAX_FEATURES))
+    return frequencies_of(similarity, count, width, np.random.default_rng([first.spec.seed, 1]))

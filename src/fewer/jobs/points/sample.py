@@ -199,6 +199,23 @@ class Sample:
         """Indices in X of some of the rows."""
         return index if self.first is None else self.first[index]
 
+    @property
+    def n_classes(self) -> int:
+        """The number of classes of the labels, 1 where there are none."""
+        return 1 if self.classes is None else len(self.classes)
+
+    def loaded(self) -> "Sample":
+        """The same rows as an array or CSR."""
+        return replace(self, rows=self.rows[:])
+
+    def distinct(self, index: Indices) -> Indices:
+        """Those of some rows that are not equal, in order."""
+        if self.note == "":  # equal rows are merged already
+            return index
+        some = self.take(index).loaded()
+        first, _ = merged(some.rows, some.kinds, np.ones(len(index)))
+        return index if first is None else np.sort(index[first])
+
     def merged(self, deadline: Deadline | None) -> "Sample":
         """The distinct rows, or all of them with a note where there is no time to compare them."""
         if deadline is not None and seconds_for(self.rows) > max(

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..._validation import InvalidInput, Vector, as_generator, as_integer
 from ...bandwidths import Bandwidth, bandwidth_in_units, largest, times_power_of_two
@@ -18,16 +17,14 @@ from ...spaces import Atoms
 from ...tables.frames import index_of, take_rows
 from ...threads import own_threads
 from .bandwidth import validated_width
+from .box import move_points
 from .comparison import Comparison, checked_function, in_unit, odd, ordinary_exponent
 from .explain import Source
-from .held import Held
-from .held import held_of as held_of
-from .moving import Start, moved
+from .limits import Limits
 from .options import PointsOptions
-from .places import ends_of, in_rows, movable_of
 from .row_input import Given, given_rows
 from .sample import Sample, as_gram, as_rows
-from .scaling import NOTE, Standardization, column_ends, standardizes
+from .scaling import NOTE, Standardization, standardizes
 from .target import Target, target_of
 from .target_set import Aim, Together, alone
 
@@ -57,9 +54,9 @@ class Prepared(NamedTuple):
     """The same as they were handed in."""
 
     @property
-    def held(self) -> Held:
+    def held(self) -> Limits:
         """What the points must hold and must not."""
-        held: Held = self.given.held
+        held: Limits = self.given.held
         return held
 
 
@@ -107,10 +104,10 @@ def sample_of(
     given = given_of(both, options, scales)
     if given.size == both.others:
         raise InvalidInput("X must have at least one row, got none")
-    held = held_of(X, given.size - both.others, options)
+    held = Limits.of(X, given.size - both.others, options)
     given = given._replace(held=held, notes=(*both.notes, *given.notes))
     always = given.of_rows(held.include, "include")
-    apart = given.some(held.apart(given.size - both.others, both.others))
+    apart = given.some(held.kinds(given.size - both.others, both.others))
     sample = Sample.of(
         given.rows, given.labels, given.weights, not options.precomputed, deadline, always, apart
     )
@@ -213,8 +210,7 @@ def chosen(
     k = as_integer(k, "k", 1, len(prepared.sample.weights), "distinct rows")
     sample, comparison, notes, _, against, _ = prepared
     held, rows = prepared.held, sample.at(np.arange(len(sample.weights)))
-    how = (k, options.max_memory, generator, options.deadline, held.choice(rows, k, generator))
-    target = target_of(sample, comparison.similarity, *how, against)
+    target = target_of(sample, against, comparison.similarity, k, options, generator, held)
     notes = [*notes, target.note]
     C = held.constraint(target.F.space, min(k, target.F.space.size), rows[target.candidates])
     found = search(target, C, options, generator, seed)
@@ -224,52 +220,6 @@ def chosen(
     if options.moves:
         result = move_points(result, X, found, target, prepared, options, generator)
     return Chosen(result, comparison, target, sample)
-
-
-def move_points(
-    result: Result,
-    X: Any,
-    found: Result,
-    target: Target,
-    prepared: Prepared,
-    options: PointsOptions,
-    rng: np.random.Generator,
-) -> Result:
-    """The points moved away from their rows, which `indices` goes on to name."""
-    sample, comparison, _, given, against, _ = prepared
-    assert result.weights is not None  # noqa: S101 - rows are entries
-    at = found.indices[np.argsort(sample.at(target.candidates[found.indices]))]
-    begin = Start(target.candidates[at], at, result.weights)
-    ends = ends_of(X, given, options.move)
-    movable = movable_of(ends, comparison.scaled, sample.rows[begin.units], given.encoding)
-    gone = movable.fixed.copy()
-    stays = np.isin(result.indices, prepared.held.include)
-    movable.fixed[stays] = True
-    weights = options.weights(len(result.indices))
-    how = (options.max_memory, rng, options.deadline, options.callback)
-    answer = moved(sample, against, target, comparison.similarity, begin, movable, weights, *how)
-    places = comparison.unscaled(answer.places, ends.columns)
-    own = given.rows[
-        given.of_rows(result.indices[stays], "include")
-    ]  # as it was, without any rounding
-    places[stays] = np.asarray(own.toarray() if sp.issparse(own) else own)[:, ends.columns]
-    rows = in_rows(result.rows, places, ends, gone, given.encoding)
-    ended = {"time": Status.TIME_LIMIT, "callback": Status.CALLBACK}.get(
-        answer.stopped, Status.FINISHED
-    )
-    return replace(
-        result,
-        rows=rows,
-        weights=answer.weights,
-        value=answer.value,
-        value_se=answer.error,
-        bound=None,
-        status=ended if result.success else result.status,
-        history=np.maximum(np.concatenate([result.history, answer.history]), answer.value),
-        n_iter=result.n_iter + len(answer.history),
-        seconds=options.deadline.elapsed(),
-        note="; ".join(filter(None, (result.note, answer.note))),
-    )
 
 
 def in_users_terms(result: Result, X: Any, options: PointsOptions) -> Result:
@@ -308,18 +258,6 @@ def search(
     return replace(found, seed=seed)
 
 
-def compared_move(move: Any, X: Any, rows: Any, comparison: Comparison) -> Any:
-    """What `move` says of X, in the units in which its encoded rows (N, d) are compared."""
-    if isinstance(move, (bool, str)):
-        return move
-    encoding = comparison.encoding
-    ends = ends_of(X, Given(rows, None, None, None, len(rows), encoding=encoding), move)
-    box = movable_of(ends, comparison.scaled, rows[:0], encoding)
-    low, high = (np.array(end, np.float64) for end in column_ends(comparison.scaled(rows)))
-    low[box.columns], high[box.columns] = box.low, box.high
-    return low, high
-
-
 CHILD = 2**31
 """The spawn key of a child, beyond those that a parent gives itself."""
 
@@ -345,7 +283,7 @@ def on_rows(
     chosen, weights = sample.at(target.candidates[found.indices]), found.weights
     assert weights is not None  # noqa: S101 - rows are entries
     order = np.argsort(chosen)
-    value, error = target.judged(found.indices, weights)
+    value, error = target.judge(found.indices, weights)
     bound = (
         min(max(found.bound or 0.0, 0.0), value) if target.whole else None
     )  # a squared distance is never negative

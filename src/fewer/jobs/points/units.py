@@ -26,11 +26,12 @@ from ...options import IN_BLOCKS
 from ...result import Result, Status, Words
 from ...solvers.minimize import minimize
 from ...spaces import Atoms
-from ...tables.source import is_dask, is_lazy, source_of
+from ...tables.cutting import height
+from ...tables.source import is_lazy, source_of
 from ...text import visible
 from ...threads import own_threads
 from .blocks import with_rows
-from .held import as_groups_of, held_of
+from .limits import Limits, by_position, groups_of
 from .options import PointsOptions
 from .sample import Sample
 from .setting import in_users_terms, prepare
@@ -106,10 +107,7 @@ def points_of_units(X: Any, k: Any, options: PointsOptions) -> Result:
         if whole is None:
             options.refuse("units", road=IN_BLOCKS)
         assert whole is not None  # noqa: S101 - units are refused otherwise
-        X, options = whole.X, with_rows(options, whole)
-        options = options.replace(
-            units=np.asarray(options.units) if is_dask(options.units) else options.units
-        )
+        X, options = whole.X, by_position(height(whole.X), with_rows(options, whole))
     X = gathered(X)
     generator, seed = as_generator(options.rng)
     deadline = options.deadline
@@ -281,14 +279,14 @@ def constraint_of(
 ) -> SparseSimplex:
     """At most k units, within what was asked of rows: an included or excluded row stands for its unit."""
     n = len(patients.codes)
-    held = held_of(X, n, options.replace(groups=None, min_per_group=None, max_per_group=None))
+    held = Limits.of(X, n, options.replace(groups=None, min_per_group=None, max_per_group=None))
     include, exclude = (
         np.flatnonzero(np.isin(present, patients.codes[some])) if some.size else NO_ROWS
         for some in (held.include, held.exclude)
     )
     groups = None
     if options.groups is not None:
-        rows = as_groups_of(X, options.groups, n)
+        rows = groups_of(X, options.groups, n)
         found, codes = np.unique(
             patients.one_each(rows.codes, "groups")[present], return_inverse=True
         )

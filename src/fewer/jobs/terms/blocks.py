@@ -11,36 +11,23 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..._validation import InvalidInput, Vector, as_vector, is_frame
+from ..._validation import InvalidInput, Vector, as_vector
 from ...objectives.tall import factored, merged_factors
-from ...tables.column import Column
+from ...options import IN_BLOCKS
+from ...row_blocks import canonical_rows
+from ...tables.cutting import width
 from ...tables.missing import dropped_note
-from ...tables.schema import Schema, left_out
-from ...tables.source import Block
+from ...tables.names import positions
+from ...tables.schema import Schema
+from ...tables.source import Block, Source
+from ...threads import own_threads
 from .options import TermsOptions
-from .tracking import Tracked
+from .tracking import Tracked, terms_schema
 
+HEAD_ROWS = 1024
+"""Rows by which columns are known."""
 MAX_FACTOR_COLUMNS = 4096
 """Columns up to which X in blocks is factored; wider ones are refused."""
-
-
-def terms_schema(head: Any, y: Any, options: TermsOptions) -> Schema:
-    """How blocks are read: of a table the columns of numbers are candidates."""
-    roles = {"y": y} | ({"sample_weight": options.sample_weight} if is_frame(head) else {})
-    rules = ("error", "drop", "impute")
-    return Schema.of(head, None, roles, options.missing, rules=rules, reason=_not_numbers)
-
-
-def _not_numbers(column: Column) -> str:
-    """Why a column is left out unasked, "" where it is not; texts are refused."""
-    if column.kind == "date":
-        return "dates"
-    reason = left_out(column)
-    if column.kind == "category" and not reason:
-        raise InvalidInput(
-            f"column {column.name!r} holds texts; expected numbers, or leave it out of the blocks"
-        )
-    return reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,27 +77,27 @@ class TermsSummary:
         )
 
     def tracked(self, options: TermsOptions) -> Tracked:
-        """The small problem with the same errors."""
-        from ...tables.align import group_codes
-        from ...tables.names import positions
-
-        include, exclude, groups = options.include, options.exclude, options.groups
-
-        X, y = self.factor[:, :-1], self.factor[:, -1]
-        schema = self.schema
-        names = list(schema.table) if schema.named else None
-        held, never = (
-            positions(value, names, name)
-            for name, value in (("include", include), ("exclude", exclude))
-        )
-        excluded = never
-        if names is not None:
-            wide = np.zeros((len(y), len(names)))
-            wide[:, schema.places] = X
-            X = wide
-            never = np.union1d(never, np.setdiff1d(np.arange(len(names)), schema.places))
-        codes = group_codes(groups, names, np.setdiff1d(np.arange(X.shape[1]), never), excluded)
+        """Return the small problem with the same errors."""
+        X, y, schema = self.factor[:, :-1], self.factor[:, -1], self.schema
         notes = [*schema.notes, schema.note, dropped_note(self.dropped, self.rows)]
-        refused = np.intersect1d(excluded, schema.places)
         note = "; ".join(filter(None, notes))
-        return Tracked(X, y, names, held, never, codes, note=note, refused=refused)
+        if not schema.named:
+            return Tracked(X, y, None, options.include, options.exclude, options.groups, note=note)
+        excluded = positions(options.exclude, list(schema.table), "exclude")
+        return Tracked.of_columns(schema, X, y, options, note=note, refused=excluded)
+
+
+def terms_summary(source: Source, y: Any, options: TermsOptions) -> TermsSummary:
+    """Compute the triangular factor of [X y] of rows in blocks."""
+    options.refuse("loss", "returns", "date", road=IN_BLOCKS)
+    head = source.head(HEAD_ROWS).X
+    rows = canonical_rows(width(head))
+    schema = block_schema(head, y, options).filled(source, "terms", rows)
+    with own_threads():  # panels are too small for several
+        return source.fold("terms-1", TermsSummary.of, schema, TermsSummary.merged, rows)
+
+
+def block_schema(head: Any, y: Any, options: TermsOptions) -> Schema:
+    """Decide how blocks are read by the first rows."""
+    roles = {"y": y, "sample_weight": options.sample_weight}
+    return terms_schema(head, options, roles)

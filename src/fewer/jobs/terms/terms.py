@@ -11,9 +11,9 @@ from ...options import takes
 from ...result import Result, Words
 from ...solvers.minimize import minimize
 from ...tables.prices import resemble_prices
-from ...tables.source import is_lazy, source_of
+from ...tables.source import source_of
 from ..bins.options import BinsOptions
-from ..lazy import terms_of_blocks
+from .blocks import terms_summary
 from .options import TermsOptions
 from .tracking import Tracked
 
@@ -85,14 +85,12 @@ def terms(X: Any, y: Any, k: int, **options: Any) -> Result:
 
 
 def prepare(X: Any, y: Any, options: TermsOptions) -> Tracked:
-    """The problem in memory: as it was given, gathered, or what blocks of rows leave."""
-    if not is_lazy(X):
-        return Tracked.of(X, y, options)
+    """Return the problem: of rows that fit into memory, or what blocks of rows leave."""
     weight = options.sample_weight
-    blocks = source_of(X, y, weight)
-    whole = blocks.whole(options.max_memory // 2)
+    source = source_of(X, y, weight)
+    whole = source.whole(options.max_memory // 2)
     if whole is None:
-        return terms_of_blocks(blocks, y, options).tracked(options)
+        return terms_summary(source, y, options).tracked(options)
     own = options.replace(sample_weight=weight if isinstance(weight, str) else whole.weight)
     return Tracked.of(whole.X, y if isinstance(y, str) else whole.y, own)
 

@@ -1,4 +1,4 @@
-"""The inputs on which the default calls of two versions are compared, made from a seed or read from --data."""
+"""The calls by which two versions are compared, on inputs made from a seed or read from --data."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +18,10 @@ PRICES = {"Hang Seng": "orlib1_hangseng31_prices", "FTSE": "orlib3_ftse89_prices
 
 @dataclass(frozen=True)
 class Call:
-    """One default call. `make(data)` gives its arrays (by position "0", "1" or by name) and the referee."""
+    """One call by a road: "memory", "blocks" or "command". `make(data)` gives its arrays and the referee.
+
+    Arrays named "0" and "1" are arguments by position, the others by name.
+    """
 
     job: str
     name: str
@@ -26,10 +29,12 @@ class Call:
     make: Callable[[Path], tuple[Arrays, Any]]
     options: dict[str, Any] = field(default_factory=dict)
     file: str = ""
+    road: str = "memory"
 
     @property
     def title(self) -> str:
-        return f"{self.job} {self.name}, k = {self.k}"
+        road = "" if self.road == "memory" else f" ({self.road})"
+        return f"{self.job} {self.name}, k = {self.k}{road}"
 
 
 def write(path: Path, arrays: Arrays) -> None:
@@ -157,9 +162,9 @@ def table(name: str, metric: str) -> Callable[[Path], tuple[Arrays, Any]]:
     return make
 
 
-def sparse_codes(metric: str) -> Callable[[Path], tuple[Arrays, Any]]:
+def sparse_codes(metric: str, rows: int = 300) -> Callable[[Path], tuple[Arrays, Any]]:
     def make(data: Path) -> tuple[Arrays, Any]:
-        X = (np.random.default_rng(5).random((300, 20)) < 0.15).astype(np.int8)
+        X = (np.random.default_rng(5).random((rows, 20)) < 0.15).astype(np.int8)
         return {"0": X}, Coverage(X, metric)
 
     return make
@@ -173,6 +178,9 @@ def point_calls() -> Iterator[Call]:
     yield Call("points", "mixture 200,000 x 8", 50, mixture(200_000, 8))
     yield Call("points", "mixture 60 x 3", 5, mixture(60, 3))
     yield Call("points", "texts, sparse", 30, texts)
+    limits: list[dict[str, Any]] = [{"max_weight": 0.06}, {"include": [3, 17]}]
+    for options in limits:
+        yield Call("points", f"mixture 2,000 x 8 {options}", 20, mixture(2000, 8), options)
 
 
 def term_calls() -> Iterator[Call]:
@@ -201,17 +209,25 @@ def bin_calls() -> Iterator[Call]:
 
 
 def dim_calls() -> Iterator[Call]:
+    sizes = {"plants": (10, 20), "tretail": (15,), "kosarek": (20,), "msnbc": (7,)}
     for metric in ("kl", "l2"):
         options = {} if metric == "kl" else {"objective": metric}
-        for name, k in (
-            ("plants", 10),
-            ("plants", 20),
-            ("tretail", 15),
-            ("kosarek", 20),
-            ("msnbc", 7),
-        ):
+        for name, k in ((name, k) for name, each in sizes.items() for k in each):
             yield Call("dims", f"{name} {metric}", k, table(name, metric), options, "debd.npz")
         yield Call("dims", f"codes 300 x 20 {metric}", 5, sparse_codes(metric), options)
+    yield Call("dims", "codes 300 x 20, include", 5, sparse_codes("kl"), {"include": [3, 7]})
 
 
-CALLS = [*point_calls(), *term_calls(), *bin_calls(), *dim_calls()]
+def road_calls() -> Iterator[Call]:
+    """Each job on data in blocks, and by the command from a file."""
+    little = {"max_memory": "200KB"}
+    yield Call("points", "mixture 20,000 x 8", 20, mixture(20_000, 8), little, road="blocks")
+    yield Call("terms", "Gaussian 5,000 x 40", 10, regression(5000, 40), little, road="blocks")
+    yield Call("dims", "codes 30,000 x 20", 5, sparse_codes("kl", 30_000), little, road="blocks")
+    yield Call("points", "mixture 20,000 x 8", 20, mixture(20_000, 8), road="command")
+    yield Call("terms", "Gaussian 5,000 x 40", 10, regression(5000, 40), road="command")
+    yield Call("dims", "codes 30,000 x 20", 5, sparse_codes("kl", 30_000), road="command")
+    yield Call("bins", "10,000 counts", 20, histogram(10_000, "cdf"), road="command")
+
+
+CALLS = [*point_calls(), *term_calls(), *bin_calls(), *dim_calls(), *road_calls()]

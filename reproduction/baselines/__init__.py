@@ -1,1 +1,0 @@
-"""Methods that the paper and its users compare with."""

@@ -1,0 +1,512 @@
+"""Files as tables: named columns that are read when they are asked for, whole, in parts or by rows."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+
+from .._validation import InvalidInput, Vector
+from ..parallel import in_threads
+from .cells import Parsed, Problem, parsed
+
+Refuse = Callable[[InvalidInput], None]
+"""What to do about a column that is refused: raise, or note it and take the column as texts."""
+CHUNK_CELLS = 4_000_000
+"""Cells in a part of a table."""
+MAX_SHOWN_CHARS = 40
+"""Characters of a cell in an error."""
+MAX_WHOLE = 2**24
+"""Whole numbers are below this."""
+ROW = "\x00row"
+"""A name that no column has."""
+DAMAGES = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What polars raises about a file."""
+
+
+def at_once(error: InvalidInput) -> None:
+    """Refuse a column by raising."""
+    raise error
+
+
+def unconcerned(error: InvalidInput) -> None:
+    """Take a column that might be refused as texts."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FileTable:
+    """Named columns of one or several files, of which nothing but the head is read until they are asked for.
+
+    Rows are numbered from 0, through all files. A format says what its columns are (`schema`, types
+    of polars), which of them are texts that may hold something else (`looks`), and how they are
+    scanned (`lazy`).
+    """
+
+    label: str
+    schema: dict[str, Any]
+    looks: dict[str, Parsed]
+    said: tuple[str, ...] = ()
+    """Sentences about how the file is read."""
+    kind: ClassVar[str] = "table"
+    plain: ClassVar[bool] = False
+    """Whether the file is an array: numbers without names, which are not scaled unless asked for."""
+
+    def lazy(self, names: Sequence[str], as_text: Collection[str] = ()) -> Any:
+        """Columns as a LazyFrame of polars; those in `as_text` as texts."""
+        raise NotImplementedError
+
+    def raw(self, names: Sequence[str]) -> Any:
+        """Columns as the file has them."""
+        return self.lazy(names)
+
+    def amended(self, error: BaseException) -> Any:
+        """Return the table read in another way where polars failed; an error where there is none."""
+        raise unreadable(self.label, self.kind, error) from None
+
+    @property
+    def stored_rows(self) -> int | None:
+        """The number of rows, where the file's head says so."""
+        return None
+
+    def stored_bytes(self, names: Sequence[str]) -> int | None:
+        """About what columns take in memory; None for formats that are not read in parts."""
+        return None if self.stored_rows is None else 8 * self.stored_rows * len(names)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """All columns."""
+        return list(self.schema)
+
+    @cached_property
+    def numeric(self) -> list[str]:
+        """The columns that hold numbers, or are meant to."""
+        return [name for name in self.names if name and self._is_numeric(name)]
+
+    def _is_numeric(self, name: str) -> bool:
+        dtype = self.schema[name]
+        if name in self.looks:
+            return self.looks[name].numeric
+        return bool(dtype.is_numeric() or dtype == pl.Boolean)
+
+    @property
+    def notes(self) -> list[str]:
+        """How the file is read: its encoding, numbers in disguise, dates that could be others."""
+        found = [*self.said, *(look.note for look in self.looks.values() if look.note)]
+        return list(dict.fromkeys(found))
+
+    def frame(
+        self,
+        names: Sequence[str] | None = None,
+        *,
+        categories: Collection[str] = (),
+        refuse: Refuse = at_once,
+    ) -> Any:
+        """Columns as a polars DataFrame with honest types, missing values as nulls.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            The columns; all by default.
+        categories : collection of str
+            Columns to be read as texts, whatever is in them.
+        refuse : callable
+            What to do with the InvalidInput about a column most of which is numbers and some is
+            not: it is raised by default; where it is only noted, the column comes as texts.
+
+        Returns
+        -------
+        polars.DataFrame
+            A column for each name.
+        """
+        chosen = self.names if names is None else list(names)
+        frame = self.read(chosen, set(categories) & set(chosen), refuse)
+        if frame.height == 0:
+            raise InvalidInput(f"{self.label}: has a head but no rows")
+        return frame
+
+    def read(
+        self, names: Sequence[str], as_text: Collection[str] = (), refuse: Refuse = at_once
+    ) -> Any:
+        """These columns with their types; those in `as_text` as texts."""
+        try:
+            frame = self.lazy(names, as_text).collect(engine="streaming")
+        except DAMAGES as error:
+            return self.amended(error).read(names, as_text, refuse)
+        return self._typed(frame, as_text, refuse)
+
+    def _typed(self, frame: Any, as_text: Collection[str], refuse: Refuse) -> Any:
+        """Columns as their cells say."""
+        found = in_threads(lambda column: self._look(column, as_text), frame.get_columns())
+        for look in found:
+            if look.problem is not None:
+                refuse(refusal(self.label, look.values.name, look.problem))
+        return pl.DataFrame([look.values for look in found])
+
+    def _look(self, column: Any, as_text: Collection[str]) -> Parsed:
+        """A column as its cells say."""
+        name, dtype = column.name, column.dtype
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+            return Parsed(column, problem=Problem(None, dtype, "single values"))
+        if name in as_text:
+            return Parsed(self.text(column.cast(pl.String)))
+        if dtype == pl.String:
+            disguised = name in self.looks or self.schema[name] != pl.String
+            return self.parsed(column) if disguised else Parsed(self.text(column))
+        has_nan = dtype.is_float() and column.is_nan().any()
+        return Parsed(column.fill_nan(None) if has_nan else column)
+
+    def text(self, column: Any) -> Any:
+        """A column of texts with missing ones as nulls."""
+        return column
+
+    def parsed(self, column: Any) -> Parsed:
+        """A column of texts as what it holds."""
+        return parsed(column)
+
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """These columns with their types, in parts of some million cells."""
+        source, done = self, 0
+        while True:
+            try:
+                for part in source._parts(names, done):
+                    done += part.height
+                    yield part
+            except DAMAGES as error:
+                source = source.amended(error)
+            else:
+                return
+
+    def _parts(self, names: Sequence[str], skip: int) -> Iterator[Any]:
+        """The columns without the first rows; those in disguise are looked at whole."""
+        size, done = max(CHUNK_CELLS // max(len(names), 1), 1), skip
+        whole = [name for name in names if name in self.looks]
+        looked = self.read(whole) if whole else None
+        if len(whole) == len(names) and looked is not None:
+            yield from looked.slice(skip).iter_slices(size)
+            return
+        others = self.lazy([name for name in names if name not in self.looks]).slice(skip)
+        for part in others.collect_batches(chunk_size=size, maintain_order=True):
+            found = self._typed(part, (), at_once)
+            if looked is not None:
+                found = found.hstack(looked.slice(done, part.height)).select(names)
+            done += part.height
+            yield found
+
+    def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
+        """Rows as the file has them: of csv the cells as they are written, of others with their own types.
+
+        Only these rows are kept in memory, with all their columns.
+
+        Parameters
+        ----------
+        indices : array of int
+            Numbers of rows, from 0.
+        names : sequence of str, optional
+            The columns; all by default.
+        typed : bool
+            Whether the cells of csv are to be numbers, dates and texts, as in `frame`.
+
+        Returns
+        -------
+        polars.DataFrame
+            The rows, in the order of `indices`.
+        """
+        wanted = np.asarray(indices, np.int64)
+        numbered = self.raw(self.names if names is None else list(names)).with_row_index(ROW)
+        try:
+            found = numbered.filter(pl.col(ROW).is_in(np.unique(wanted).tolist())).collect(
+                engine="streaming"
+            )
+        except DAMAGES as error:
+            return self.amended(error).rows(indices, names, typed=typed)
+        places = found.drop_in_place(ROW).to_numpy()
+        lost = np.setdiff1d(wanted, places)
+        if len(lost):
+            raise InvalidInput(
+                f"{self.label}: must not change while it is read; row {lost[0]} is gone"
+            )
+        frame = found[np.searchsorted(places, wanted)]
+        return self._typed(frame, (), unconcerned) if typed else frame
+
+    def expand(self, names: Sequence[str]) -> list[str]:
+        """The columns that names stand for: of an npz file the name of a matrix means all its columns."""
+        return list(names)
+
+    def numbers(self, names: Sequence[str]) -> Vector:
+        """Columns as finite numbers, (rows, columns); a cell that is none is refused by its row and column."""
+        return self.as_matrix(self.frame(names), 0)
+
+    def as_matrix(self, frame: Any, start: int) -> Vector:
+        """Columns of rows from `start` on as finite numbers, side by side."""
+        matrix = np.empty((frame.height, frame.width))
+        for j, column in enumerate(frame.iter_columns()):
+            matrix[:, j] = self._finite(column, start)
+        return matrix
+
+    def _finite(self, column: Any, start: int) -> Any:
+        """A column as finite numbers."""
+        if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+            kind = broad(column) or "texts"
+            raise InvalidInput(
+                f"{self.label}, column {column.name!r}: expected numbers, got {kind}"
+            )
+        if column.null_count():
+            row = start + int(column.is_null().arg_max())
+            raise refusal(self.label, column.name, Problem(row, None, "a number"))
+        values = column.cast(pl.Float64).to_numpy()
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            problem = Problem(start + row, float(values[row]), "a finite number")
+            raise refusal(self.label, column.name, problem)
+        return values
+
+    def matrices(self, names: Sequence[str]) -> Iterator[Any]:
+        """The columns side by side as numbers, in parts."""
+        rows, size = 0, max(CHUNK_CELLS // max(len(names), 1), 1)
+        for batch in self.batches(names):
+            for part in batch.iter_slices(size):
+                yield self.as_matrix(part, rows)
+                rows += part.height
+
+    def whole(self, names: Sequence[str]) -> Any:
+        """Columns as non-negative whole numbers, a CSR array (rows, columns); read in parts that keep no zeros."""
+        parts, rows = [], 0
+        for matrix in self.matrices(names):
+            with np.errstate(invalid="ignore", over="ignore"):
+                right = (matrix >= 0) & (matrix == np.floor(matrix)) & (matrix < MAX_WHOLE)
+            if not right.all():
+                row, column = np.unravel_index(int(np.argmin(right)), matrix.shape)
+                raise InvalidInput(
+                    f"{self.label}, row {rows + row}, column {names[int(column)]!r}: "
+                    f"expected a small non-negative whole number, got {matrix[row, column]:g}"
+                )
+            parts.append(sp.csr_array(matrix.astype(np.int32)))
+            rows += len(matrix)
+        if not rows:
+            raise InvalidInput(f"{self.label}: has a head but no rows")
+        return sp.csr_array(sp.vstack(parts, format="csr"))
+
+    def values(self, name: str) -> Any:
+        """A column as it is, (rows,); missing values are refused."""
+        column = self.frame([name])[name]
+        if column.null_count():
+            row = int(column.is_null().arg_max())
+            raise refusal(self.label, name, Problem(row, None, "a value"))
+        return column.to_numpy()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScannedTable(FileTable):
+    """A file that is scanned where it lies, and must not change meanwhile."""
+
+    path: Path
+    stamp: tuple[int, int]
+    """Size and time of change of the file when it was opened."""
+
+    def counted(self) -> int:
+        """Return the number of rows, by the footer or a count of lines."""
+        raise NotImplementedError
+
+    @cached_property
+    def declared(self) -> int:
+        """The number of rows, counted once."""
+        try:
+            return self.counted()
+        except DAMAGES as error:
+            return int(self.amended(error).counted())
+
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """Parts of the columns; a file that has other rows at their end, or was changed, is refused.
+
+        Readers of parts may end without an error where a page of the file is damaged.
+        """
+        rows = 0
+        for part in super().batches(names):
+            rows += part.height
+            yield part
+        if stamp_of(self.path) != self.stamp:
+            raise InvalidInput(f"{self.label}: must not change while it is read; it was written to")
+        if rows != self.declared:
+            raise InvalidInput(
+                f"{self.label}: is damaged: it declares {self.declared} rows, {rows} can be read"
+            )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LoadedTable(FileTable):
+    """A table that is read whole, whose texts are looked at as those of csv are."""
+
+    content: Any
+
+    @classmethod
+    def of(cls, label: str, content: Any) -> "LoadedTable":
+        """Take a DataFrame of polars as a file called `label`."""
+        if content.height == 0:
+            raise InvalidInput(f"{label}: has a head but no rows")
+        texts = [column for column in content if column.dtype == pl.String]
+        looks = {column.name: parsed(column) for column in texts}
+        return cls(label=label, schema=dict(content.schema), looks=looks, content=content)
+
+    def lazy(self, names: Sequence[str], as_text: Collection[str] = ()) -> Any:
+        """Columns of the table."""
+        return self.content.lazy().select(names)
+
+    def parsed(self, column: Any) -> Parsed:
+        """A column of texts as what it holds, which is known of whole ones."""
+        whole = len(column) == self.content.height
+        return self.looks[column.name] if whole else parsed(column)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SeveralTables(FileTable):
+    """Files with the same columns as one table: their rows one after the other."""
+
+    parts: list[FileTable]
+
+    @classmethod
+    def of(cls, parts: list[FileTable]) -> FileTable:
+        """Join tables whose columns have the same names; the order is that of the first."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        for part in parts[1:]:
+            missing = [name for name in first.names if name not in part.schema]
+            extra = [name for name in part.names if name not in first.schema]
+            if missing or extra:
+                what = (
+                    f"has no column {missing[0]!r}"
+                    if missing
+                    else f"has a column {extra[0]!r} more"
+                )
+                raise InvalidInput(f"{part.label}: {what}; expected the columns of {first.label}")
+        label = f"{first.label} and {len(parts) - 1} more"
+        return cls(label=label, schema=first.schema, looks={}, parts=parts)
+
+    @property
+    def plain(self) -> bool:  # type: ignore[override] # of the parts
+        """Whether all files are arrays."""
+        return all(part.plain for part in self.parts)
+
+    @cached_property
+    def numeric(self) -> list[str]:
+        """The columns that hold numbers in every file."""
+        known = set.intersection(*(set(part.numeric) for part in self.parts))
+        return [name for name in self.names if name in known]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said about any of them."""
+        return list(dict.fromkeys(note for part in self.parts for note in part.notes))
+
+    @property
+    def stored_rows(self) -> int | None:
+        """The rows of all files, where their heads say so."""
+        return summed([part.stored_rows for part in self.parts])
+
+    def stored_bytes(self, names: Sequence[str]) -> int | None:
+        """About what columns of all files take in memory."""
+        return summed([part.stored_bytes(names) for part in self.parts])
+
+    @cached_property
+    def heights(self) -> list[int]:
+        """The rows of each file."""
+        return [sum(batch.height for batch in part.batches(part.names[:1])) for part in self.parts]
+
+    def read(
+        self, names: Sequence[str], as_text: Collection[str] = (), refuse: Refuse = at_once
+    ) -> Any:
+        """The columns of all files, of a type that holds those of each."""
+        frames = [part.read(names, as_text, refuse) for part in self.parts]
+        for name in names:
+            frames = self._alike(frames, name, refuse)
+        return pl.concat(frames, how="vertical_relaxed", rechunk=False)
+
+    def _alike(self, frames: list[Any], name: str, refuse: Refuse) -> list[Any]:
+        """Frames with one column of the same kind; texts in one and numbers in another are refused."""
+        kinds = [broad(frame[name]) for frame in frames]
+        filled = [i for i, kind in enumerate(kinds) if kind is not None]
+        other = next((i for i in filled if kinds[i] != kinds[filled[0]]), None)
+        if other is not None:
+            first = f"{kinds[filled[0]]} in {self.parts[filled[0]].label}"
+            text = (
+                f"{self.parts[other].label}, column {name!r}: expected {first}, got {kinds[other]}"
+            )
+            refuse(InvalidInput(text))
+            return [frame.with_columns(pl.col(name).cast(pl.String)) for frame in frames]
+        dtype = frames[filled[0]].schema[name] if filled else pl.Float64
+        empty = pl.lit(None, dtype).alias(name)
+        return [
+            frame if kind is not None else frame.with_columns(empty)
+            for frame, kind in zip(frames, kinds, strict=True)
+        ]
+
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """Parts of the columns, file by file."""
+        for part in self.parts:
+            yield from part.batches(names)
+
+    def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
+        """Rows, numbered through all files, as their files have them."""
+        chosen = self.names if names is None else list(names)
+        wanted = np.asarray(indices, np.int64)
+        ends = np.cumsum(self.heights)
+        home = np.searchsorted(ends, wanted, side="right")
+        found, places = [], []
+        for i in np.unique(home):
+            here = np.flatnonzero(home == i)
+            start = ends[i] - self.heights[i]
+            found.append(self.parts[i].rows(wanted[here] - start, chosen, typed=typed))
+            places.append(here)
+        texts = {name for frame in found for name in chosen if frame.schema[name] == pl.String}
+        similar = [frame.with_columns(pl.col(list(texts)).cast(pl.String)) for frame in found]
+        return pl.concat(similar, how="vertical_relaxed")[np.argsort(np.concatenate(places))]
+
+
+def summed(counts: Iterable[int | None]) -> int | None:
+    """The sum of numbers, if all are known."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
+
+
+def broad(column: Any) -> str | None:
+    """The kind of a column, None where all of it is missing."""
+    if column.null_count() == len(column):
+        return None
+    dtype = column.dtype
+    if dtype.is_numeric() or dtype == pl.Boolean:
+        return "numbers"
+    return "dates" if dtype.is_temporal() else "texts"
+
+
+def refusal(label: str, column: str, problem: Problem) -> InvalidInput:
+    """The error about a cell of a column, or about all of it; rows count from 0."""
+    where = f"{label}, " if problem.row is None else f"{label}, row {problem.row}, "
+    return InvalidInput(
+        f"{where}column {column!r}: expected {problem.expected}, got {quoted(problem.cell)}"
+    )
+
+
+def quoted(cell: Any) -> Any:
+    """A cell in quotes, shortened; numbers and types as they are."""
+    if cell is None or cell == "":
+        return "an empty cell"
+    if not isinstance(cell, str):
+        return cell
+    text = repr(cell)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…'"
+
+
+def unreadable(label: str, kind: str, error: BaseException) -> InvalidInput:
+    """The error that a file cannot be read, for the reason that its reader gives."""
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return InvalidInput(f"{label}: cannot be read as {kind}: {reason}")
+
+
+def stamp_of(path: Path) -> tuple[int, int]:
+    """Size and time of change of a file."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
