@@ -73,7 +73,7 @@ BAD = {
     ),
     "weights": (
         ["terms", "returns.csv", "-k", "2", "--target", "INDEX", "--max-weight", "0.2"],
-        "max_weight",
+        "--max-weight = 0.2 is too small",
     ),
     "damaged parquet": (["dims", "bad.parquet", "-k", "2"], "bad.parquet"),
     "damaged npz": (["dims", "bad.npz", "-k", "2"], "bad.npz"),

@@ -147,7 +147,7 @@ def test_the_page_shows_what_points_stand_for_and_miss(folder):
             ["--groups", "temm", "--max-per-group", "2"],
             "has no column 'temm' (--groups); did you mean 'team'?",
         ),
-        (["--target-weight", "w"], "--target-weight needs a --target"),
+        (["--target-weight", "w"], "--target-weight needs a target"),
         (["--move", "far"], "expected range, free, LOW:HIGH or COL=LOW:HIGH,..., got 'far'"),
         (["--include", "a"], "expected row numbers from 0 such as 3,17 or 0-9, got 'a'"),
         (["--include", "900"], "include"),

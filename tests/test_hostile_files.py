@@ -284,27 +284,6 @@ def test_names_with_wildcards_are_names(tmp_path, capsys):
     assert _app.run(["dims", str(tmp_path / "a[1]*.csv"), "-k", "1", "--quiet"]) == 0
 
 
-class Unsearched(list):
-    def __contains__(self, name):
-        raise AssertionError("a search for each of a million columns")
-
-
-def test_columns_are_looked_up_not_searched():
-    from fewer.cli._table import chosen_columns, unused
-
-    class Table:
-        label = "wide.csv"
-        names = Unsearched(["a", "b", "c"])
-        numeric = Unsearched(["a", "b"])
-
-        @staticmethod
-        def expand(names):
-            return names
-
-    assert unused(Table, Unsearched(["a"])) == "Not used (not numbers, or without a name): 'c'."
-    assert chosen_columns(Table, "b,a", "--columns") == ["b", "a"]
-
-
 def wide_table(path, width, row="1"):
     path.write_text(
         "\n".join([",".join(f"c{i}" for i in range(width)), *[",".join([row] * width)] * 3]) + "\n"

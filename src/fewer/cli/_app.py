@@ -176,9 +176,9 @@ def other_error(error: Exception) -> int:
     from .._validation import InvalidInput  # not sooner: NumPy takes longer than --help
 
     if isinstance(error, InvalidInput):
-        from ._options import spelled
+        from ._options import sentence_of
 
-        return complain(error.spelled(spelled), BAD)
+        return complain(sentence_of(error), BAD)
     if isinstance(error, ImportError) and seen():
         return complain("interrupted while libraries were imported", INTERRUPTED)
     if os.environ.get("FEWER_TRACEBACK"):

@@ -23,6 +23,8 @@ FLAGS = {
 """Parameters of the library whose options are not called like them."""
 NEVER = ("callback", "progress")
 """Options of the library that no command has."""
+PARAMETERS = {"k", "ks", "y"}
+"""Parameters of the library that options stand for, those of the jobs among them once these are made."""
 TARGET_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -52,6 +54,14 @@ def spelled(fix: Any) -> str:
         return f"{flag(name)} {','.join(map(str, value))}"
     words = value if isinstance(value, tuple) else (value,)
     return f"{flag(name)} {listing(words)}"
+
+
+def sentence_of(error: Any) -> str:
+    """Return the message of bad input with its parameters as options; it may begin with one."""
+    first = str(error.args[0]).partition(" ")[0].rstrip(":")
+    if error.parameter is None and first in PARAMETERS:
+        error.parameter = first
+    return str(error.spelled(spelled))
 
 
 def listing(words: Sequence[Any]) -> str:
@@ -230,7 +240,7 @@ def library_option(one: Option, spelling: Spelling | None, text: str | None) -> 
 
 @dataclass(frozen=True)
 class Request:
-    """What all commands are asked alike; `options` are those of the library, of all `names`."""
+    """What all commands are asked alike; `options` are those of the library that were given."""
 
     files: tuple[str, ...]
     k: Any
@@ -243,7 +253,6 @@ class Request:
     json: bool
     force: bool
     options: dict[str, Any]
-    names: frozenset[str]
     image_shape: tuple[int, int] | None = None
 
     @property
@@ -306,7 +315,7 @@ def job_command(
     """
     fields = [one for one in options.fields() if one.name not in (*NEVER, *without)]
     spellings, texts = {**SHARED, **spellings}, {**TEXTS, **texts}
-    names = frozenset(one.name for one in fields)
+    PARAMETERS.update(one.name for one in fields)
     generated = [
         library_option(one, spellings.get(one.name), texts.get(one.name)) for one in fields
     ]
@@ -321,7 +330,7 @@ def job_command(
                 raise click.UsageError("give -k, how many to keep, or --path with several k")
             if "image_shape" in values:
                 shared["image_shape"] = values.pop("image_shape")
-            return function(Request(**shared, options=library, names=names), **values)
+            return function(Request(**shared, options=library), **values)
 
         params = [*own_options(), *own, *generated]
         text, epilog = function.__doc__, f"Example: {example}"

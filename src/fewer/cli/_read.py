@@ -17,12 +17,19 @@ MAX_NOTES = 5
 """Sentences about how a file was read."""
 
 
+def known_columns(table: FileTable, names: Sequence[str], option: str) -> list[str]:
+    """Return names that the table has; others are refused by what is near, or what there is."""
+    known = set(table.names)
+    for name in names:
+        if name not in known:
+            hint = nearest(name, table.names[:MAX_COMPARED_NAMES])
+            raise InvalidInput(f"{table.label}: has no column {name!r} ({flag(option)}){hint}")
+    return list(dict.fromkeys(names))
+
+
 def known_column(table: FileTable, name: str, option: str) -> str:
-    """Return `name` if the table has it; else refuse it by what is near, or what there is."""
-    if name not in table.names:
-        hint = nearest(name, table.names[:MAX_COMPARED_NAMES])
-        raise InvalidInput(f"{table.label}: has no column {name!r} ({flag(option)}){hint}")
-    return name
+    """Return a name that the table has."""
+    return known_columns(table, [name], option)[0]
 
 
 def role_columns(table: FileTable, request: Request, names: Sequence[str]) -> dict[str, str]:
@@ -43,18 +50,19 @@ def chosen_columns(
     alone as well.
     """
     kinds: dict[str, str] = {}
-    chosen, alone, known = [], False, set(table.names)
+    chosen: list[str] = []
+    alone, known = False, set(table.names)
     for part in columns:
         name, _, kind = part.rpartition(":")
         if name and part not in known and (kind in KINDS or name in known):
-            kinds[known_column(table, name, "columns")] = kind
+            kinds[name] = kind
         else:
             name, alone = part, True
-        chosen += [known_column(table, one, "columns") for one in table.expand([name])]
-    names = list(dict.fromkeys(chosen))
+        chosen += table.expand([name])
+    names = known_columns(table, chosen, "columns")
     if not alone:
         names = table.numeric if table.plain else table.names
-    left = {*without, *(known_column(table, name, "ignore") for name in ignore)}
+    left = {*without, *known_columns(table, ignore, "ignore")}
     left.update(name for name, kind in kinds.items() if kind == "ignore")
     names = [name for name in names if name not in left]
     if not names:

@@ -78,9 +78,6 @@ def perform(job: str, data: Data, request: Request, also: Also | None = None) ->
         with stoppable(), bar as update, executed(Execution(request.workers, update)):
             answers = path(job, data.X, request.ks, k=request.k, names=data.names, **options)
     except InvalidInput as error:
-        first = str(error).partition(" ")[0].rstrip(":")
-        if error.parameter is None and first in request.names:
-            error.parameter = first
         raise error.at(request.file) from None
     if data.table is not None and data.columns is not None:
         answers = in_file(answers, data.table.names, data.columns)

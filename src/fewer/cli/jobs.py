@@ -40,6 +40,7 @@ from ._read import (
     conditions_in,
     frame_of,
     known_column,
+    known_columns,
     notes,
     pairs_in,
     pairs_of,
@@ -349,11 +350,11 @@ def terms(request: Request, target: str, columns: list[str] | None, **tests: Any
     apart = [known_column(table, target, "y"), *role_columns(table, request, ["date"]).values()]
     names = table.names
     if columns:
-        wanted = [known_column(table, name, "columns") for name in table.expand(columns)]
+        wanted = known_columns(table, table.expand(columns), "columns")
         names = list(dict.fromkeys([*wanted, *apart]))
     for option in ("include", "exclude"):
-        for name in options.get(option, ()):
-            if known_column(table, name, option) not in names or name in apart:
+        for name in known_columns(table, options.get(option, []), option):
+            if name not in names or name in apart:
                 which = f"{name!r} (--{option}) is not among the columns that may be held"
                 raise InvalidInput(f"{table.label}: {which}")
     for option, second in (("groups", "group"), ("previous", "weight")):

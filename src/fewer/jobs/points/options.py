@@ -282,9 +282,9 @@ class PointsOptions(Options):
             words = "how many rows of a group are kept"
             raise InvalidInput(f"groups needs {one} or {other}: {words}", "groups", [one, other])
         if self.target is None and self.target_weight is not None:
-            fix, own = Fix("target"), Fix("sample_weight")
-            words = f"target_weight needs a {fix}: the weights of the rows of X are {own}"
-            raise InvalidInput(words, "target_weight", [fix, own])
+            own = Fix("sample_weight")
+            words = f"target_weight needs a target: the weights of the rows of X are {own}"
+            raise InvalidInput(words, "target_weight", [own])
         if self.target is not None and self.precomputed:
             raise InvalidInput("target needs rows to compare, got similarity='precomputed'")
         smooth = isinstance(self.similarity, str) and self.similarity in SMOOTH
