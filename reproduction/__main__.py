@@ -3,30 +3,28 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
 
 from fewer import InvalidInput
 
 from . import Reproduction, judged, listed, run
 
-BAR_CHARS = 30
 BAD, INTERRUPTED = 2, 130
 
 
-class Bar:
-    """A progress bar on stderr, only where that is a terminal."""
+class Bars:
+    """A progress bar for each experiment on stderr, only where that is a terminal."""
 
     def __init__(self) -> None:
-        self.shown = sys.stderr.isatty()
+        self.bars: dict[str, Any] = {}
 
     def __call__(self, name: str, done: int, total: int) -> None:
-        """Draw how much of an experiment is done, over what was drawn before."""
-        if self.shown:
-            full = BAR_CHARS * done // total
-            end = "\n" if done == total else ""
-            sys.stderr.write(
-                f"\r{name:10s} [{'#' * full}{'.' * (BAR_CHARS - full)}] {done}/{total}{end}"
-            )
-            sys.stderr.flush()
+        """Move the bar of an experiment."""
+        if name not in self.bars:
+            self.bars[name] = tqdm(total=total, desc=name, disable=None)
+        self.bars[name].update(done - self.bars[name].n)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -78,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
             raise InvalidInput(
                 f"--claims judges the rows in --out, and there is no folder {options['out']}"
             )
-        report(judged(options["out"]) if only_claims else run(*names, **options, progress=Bar()))
+        report(judged(options["out"]) if only_claims else run(*names, **options, progress=Bars()))
     except InvalidInput as error:
         sys.stderr.write(f"reproduction: {error}.\n")
         return BAD

@@ -1,15 +1,14 @@
 """Where the data of section 4.2 come from: a folder, a download, or a stand-in; and which it was."""
 
 import hashlib
-import re
 import socket
 import warnings
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.datasets import fetch_openml, load_digits
 
 from fewer import InvalidInput
 
@@ -56,11 +55,6 @@ def _charges(path: Path | None, quick: bool) -> Histogram:
                 f"{path} must hold 10000 counts in cms2011_counts_discharges, got shape {counts.shape}"
             )
         return binned(counts, "Medicare FY2011 charges in place of the paper's Texas file", quick)
-    downloaded = None if quick else attempt(download_charges)
-    if downloaded is not None:
-        return binned(
-            downloaded, "Medicare charges from OpenML in place of the paper's Texas file", quick
-        )
     draws = np.exp(np.random.default_rng(0).normal(np.log(20000), 1.1, 740817))
     counts = np.bincount((draws[draws < 1e7] / 1000).astype(int), minlength=10000).astype(
         np.float64
@@ -105,44 +99,6 @@ def checksum(*arrays: Any) -> str:
     return digest.hexdigest()
 
 
-def attempt(fetch: Callable[[], Any]) -> Any:
-    """What a download gives, or None where there is no network or the server has something else."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(TIMEOUT_SECONDS)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a retry, or of a server's old format
-            return fetch()
-    except Exception:  # whatever goes wrong on the way, there is a stand-in, and the title says so
-        return None
-    finally:
-        socket.setdefaulttimeout(before)
-
-
-def download_charges() -> Vector | None:
-    """Counts of average covered charges by discharges, from OpenML (data set 42559)."""
-    from sklearn.datasets import fetch_openml
-
-    frame = fetch_openml(data_id=42559, as_frame=True, parser="auto", n_retries=1).frame
-    plain = {re.sub("[^a-z]", "", str(name).lower()): name for name in frame.columns}
-
-    def numbers(column: Any) -> Vector:
-        cleaned = [re.sub(r"[^0-9.]", "", str(value)) or "nan" for value in column]
-        return np.array(cleaned, np.float64)
-
-    values = numbers(frame[plain["averagecoveredcharges"]])
-    weights = (
-        numbers(frame[plain["totaldischarges"]])
-        if "totaldischarges" in plain
-        else np.ones(values.size)
-    )
-    good = (values >= 0) & (values < 1e7) & np.isfinite(weights)
-    counts: Vector = np.bincount(
-        (values[good] / 1000).astype(int), weights[good], minlength=10000
-    ).astype(np.float64)
-    return counts if counts.sum() > 0 else None
-
-
 def digits(setting: Setting) -> Digits:
     """The paper's USPS digits from a folder or OpenML, else the digits bundled with scikit-learn."""
     return _digits(None if setting.data is None else setting.data / "usps.npz", setting.quick)
@@ -166,27 +122,33 @@ def _digits(path: Path | None, quick: bool) -> Digits:
                 f"{path} must hold X_train, y_train, X_test, y_test that fit, got {X.shape}, {X_test.shape}"
             )
         return Digits(X, arrays[1], X_test, arrays[3], f"USPS digits, {len(X)} training rows")
-    downloaded = None if quick else attempt(download_usps)
+    downloaded = None if quick else download_usps()
     return downloaded if downloaded is not None else bundled_digits()
 
 
 def download_usps() -> Digits | None:
     """USPS from OpenML (data set 41082), only if its first 7291 rows are the paper's training rows."""
-    from sklearn.datasets import fetch_openml
-
-    X, y = fetch_openml(data_id=41082, as_frame=False, return_X_y=True, parser="auto", n_retries=1)
-    X, y = np.asarray(X, np.float64), np.asarray(y).astype(float).astype(int) - 1
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(TIMEOUT_SECONDS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a retry, or of a server's old format
+            X, y = fetch_openml(
+                data_id=41082, as_frame=False, return_X_y=True, parser="auto", n_retries=1
+            )
+        X, y = np.asarray(X, np.float64), np.asarray(y).astype(float).astype(int) - 1
+    except Exception:  # whatever goes wrong on the way, there is a stand-in, and the title says so
+        return None
+    finally:
+        socket.setdefaulttimeout(before)
     if len(X) != 9298 or np.bincount(y[:7291], minlength=10).tolist() != USPS_COUNTS:
         return None
-    return Digits(
-        X[:7291], y[:7291], X[7291:], y[7291:], "USPS digits from OpenML, 7291 training rows"
-    )
+    name = "USPS digits from OpenML, 7291 training rows"
+    return Digits(X[:7291], y[:7291], X[7291:], y[7291:], name)
 
 
 def bundled_digits() -> Digits:
     """scikit-learn's 1797 digits of 8 x 8 pixels, the last fifth for testing."""
-    from sklearn.datasets import load_digits
-
     X, y = load_digits(return_X_y=True)
     return Digits(
         X[:1437] / 16.0,

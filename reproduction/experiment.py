@@ -136,7 +136,8 @@ class Experiment:
     that rows depend on. `drawn` names the methods that depend on the seed, None for all; the rows
     of another are measured once and serve every seed. `x`, `train` and `test` say what these
     columns hold. `source` gives a description and a checksum of the data, and raises InvalidInput
-    where they cannot be read. `twin` names an experiment with the same rows.
+    where they cannot be read. `twin` names an experiment with the same rows. `picture` draws on a
+    figure; None where there is nothing to see.
     """
 
     name: str
@@ -150,8 +151,8 @@ class Experiment:
     sizes: Callable[[Setting], Mapping[str, Any]]
     methods: Methods
     measure: Measure
-    picture: Picture
     claims: Claims
+    picture: Picture | None = None
     source: Callable[[Setting], tuple[str, str]] = generated
     size: tuple[float, float] = (6.4, 4.2)
     twin: str | None = None

@@ -15,7 +15,7 @@ from .arrays import Vector
 from .catalogue import TITLES
 from .chance import interval, log_ratios, lower, narrower, spread, within_factor
 from .experiment import Claim, Experiment, Reading, Row, Setting, Table, path_rows
-from .picture import dots, panels
+from .picture import panels
 
 SPACE = Lattice(15, 2)
 K, MU, POSITIONS = 7, 0.008, 50
@@ -312,62 +312,26 @@ def beyond(table: Table, kind: str, text: str) -> Claim:
 
 
 def picture(divergence: bool) -> Callable[[Any, Table, Setting], None]:
-    """One panel for each reading of "trapped" as in the paper's figure, and the sensitivity below."""
+    """One panel for each reading of "trapped", as in the paper's figure."""
 
     def draw(figure: Any, table: Table, setting: Setting) -> None:
-        kind = r"KL divergence" if divergence else r"$\ell_2$ norm"
-        top, bottom = figure.subfigures(2, 1, height_ratios=[1.0, 0.95 if divergence else 0.55])
-        axes = top.subplots(1, 3, sharey=True)
+        axes = figure.subplots(1, 3, sharey=True)
         for axis, trapped in zip(axes, TRAPPED, strict=True):
-            names = {
-                f"{solver}, trapped={trapped}": solver for solver in ("IHT", "IHT after Greedy")
-            }
-            panels(
-                axis,
-                table,
-                {"Greedy": "Greedy", **names, "exchange": "exchange", "auto": "auto"},
-                "iteration",
-            )
+            names = {f"{name}, trapped={trapped}": name for name in ("IHT", "IHT after Greedy")}
+            names |= {name: name for name in ("Greedy", "exchange", "auto")}
+            panels(axis, table, names, "iteration")
             axis.set_xscale("symlog", linthresh=10)
             ticks = [t for t in (0, 5, 10, 20, 50, 100, 200, 500) if t <= iterations(setting)]
             axis.set_xticks(ticks, [str(t) for t in ticks])
             axis.minorticks_off()
             axis.set_title(f"trapped: {MEANS[trapped]}", fontsize=9)
         axes[0].set_ylabel(r"$F[p] - F[p^\star]$, best so far")
-        top.legend(
-            *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8
-        )
-        top.suptitle(
-            f"Normalised {kind} minimisation, {setting.runs} runs (mean, one standard deviation)",
-            fontsize=11,
-        )
-        sensitivity(bottom, table, divergence)
+        lines = axes[0].get_legend_handles_labels()
+        figure.legend(*lines, loc="outside lower center", ncols=5, fontsize=8)
+        kind = "KL divergence" if divergence else r"$\ell_2$ norm"
+        figure.suptitle(f"Normalised {kind}, {setting.runs} runs (mean, one standard deviation)")
 
     return draw
-
-
-def sensitivity(figure: Any, table: Table, divergence: bool) -> None:
-    """Where each reading ends, as dots on one line for each way to set it up."""
-    lines = []
-    main = first_draw(divergence)
-    for draw, floor in product(
-        KL_DRAWS if divergence else L2_DRAWS, FLOORS if divergence else [""]
-    ):
-        first = draw == main and floor in ("", next(iter(FLOORS)))
-        marks = {
-            "Greedy": float(table.last(Variant("Greedy", draw, main=draw == main).name).mean())
-        }
-        for solver, trapped in product(("IHT", "IHT after Greedy"), TRAPPED):
-            ends = table.last(Variant(solver, draw, floor, trapped, first).name)
-            marks[f"{solver}, {trapped}"] = float(ends.mean()) if ends.size else math.nan
-        lines.append((f"q: {draw}" + (f", floor {floor}" if floor else ""), marks))
-    axis = figure.subplots()
-    dots(axis, lines)
-    axis.set_xlabel(
-        "mean gap at the end, by how q is drawn"
-        + (", how p = 0 is read" if divergence else "")
-        + " and what trapped means"
-    )
 
 
 def experiment(name: str, divergence: bool) -> Experiment:
@@ -396,7 +360,7 @@ def experiment(name: str, divergence: bool) -> Experiment:
         measure=measure(divergence),
         picture=picture(divergence),
         claims=claims(divergence),
-        size=(10.0, 8.0 if divergence else 6.2),
+        size=(10.0, 4.2),
     )
 
 

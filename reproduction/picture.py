@@ -1,6 +1,5 @@
-"""How the pictures look: means with bands of one standard deviation, dots, and one colour for each method."""
+"""How the pictures look: means with bands of one standard deviation, and one colour for each method."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,6 @@ LOOKS: dict[str, dict[str, Any]] = {
     "exchange": {"linewidth": 4.0, "alpha": 0.55},
     "auto": {"linestyle": (0, (1, 2))},
 }
-MARKERS = {"support": "o", "seen": "s", "objective": "^", "": "D"}
 STYLE: Any = {
     "axes.grid": True,
     "axes.spines.right": False,
@@ -80,26 +78,3 @@ def panels(
             band(axis, table, method, column, label=label, **look)
             free += label not in COLOURS
     axis.set_xlabel(x)
-
-
-def dots(axis: Any, lines: list[tuple[str, dict[str, float]]]) -> None:
-    """One line of dots for each setting; the mark tells the reading of "trapped", the colour the method."""
-    shown: set[str] = set()
-    for y, (_, marks) in enumerate(reversed(lines)):
-        for label, value in marks.items():
-            solver, _, reading = label.partition(", ")
-            if not math.isnan(value):
-                axis.plot(
-                    max(value, 1e-6),
-                    y,
-                    MARKERS[reading],
-                    color=colour(solver),
-                    markersize=6,
-                    alpha=0.8,
-                    label=None if label in shown else label,
-                )
-                shown.add(label)
-    axis.set_yticks(range(len(lines)), [name for name, _ in reversed(lines)])
-    axis.set_ylim(-0.6, len(lines) - 0.4)
-    axis.set_xscale("log")
-    axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))

@@ -87,9 +87,8 @@ def judged(out: Any) -> Reproduction:
     from .pages import write_claims
 
     folder = as_folder(out)
-    there = [name for name in TITLES if (folder / f"{name}.png").exists()]
     results = {
-        name: whole for name in there if (whole := finished(folder, EXPERIMENTS[name])) is not None
+        name: whole for name in TITLES if (whole := finished(folder, EXPERIMENTS[name])) is not None
     }
     claims = {
         name: EXPERIMENTS[name].claims(whole.table, whole.setting)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -128,35 +127,6 @@ def exist_of(table: Table) -> int:
     return sum(row.test == 0.0 for kind in KINDS[:2] for row in table.of(kind))
 
 
-def picture(figure: Any, table: Table, setting: Setting) -> None:
-    """2^k p(0) of every question: one where no subset exists, zero where one does."""
-    axis = figure.subplots()
-    jitter = np.random.default_rng(0)
-    for truth, label, colour in (
-        (1.0, "no subset of k sums to zero", "#d55e00"),
-        (0.0, "a subset does", "#0072b2"),
-    ):
-        rows = [row for kind in KINDS for row in table.of(kind) if row.test == truth]
-        x = np.array([row.x for row in rows]) + jitter.uniform(-0.28, 0.28, len(rows))
-        y = np.array([row.train for row in rows]) + jitter.uniform(-0.04, 0.04, len(rows))
-        axis.plot(
-            x,
-            y,
-            "o",
-            color=colour,
-            alpha=0.45,
-            markersize=4,
-            markeredgewidth=0,
-            label=f"{label} ({len(rows)})",
-        )
-    axis.set_xticks(range(1, int(max(row.x for row in table.rows)) + 1))
-    axis.set_ylim(-0.2, 1.35)
-    axis.set_xlabel("k")
-    axis.set_ylabel(r"$2^k\,\hat p_k(\mathbf{0})$ of the projection (points are jittered)")
-    axis.set_title("Theorem 1: subset sum answered by projecting onto $D_k$")
-    axis.legend(loc="upper center", ncols=2)
-
-
 EXPERIMENT = Experiment(
     name="theorem1",
     title=TITLES["theorem1"],
@@ -169,7 +139,6 @@ EXPERIMENT = Experiment(
     sizes=lambda setting: {"n": 8 if setting.quick else 11, "largest": MAX_INTEGER},
     methods=lambda setting: dict.fromkeys(METHODS),
     measure=measure,
-    picture=picture,
     claims=claims,
 )
 EXPERIMENTS = {"theorem1": EXPERIMENT}

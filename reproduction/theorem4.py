@@ -169,69 +169,8 @@ METHODS = [
 ]
 
 
-def covered(table: Table, kind: str) -> tuple[int, int, int]:
-    """(runs inside the theorem's range, of these with c below the first gap, runs) of one line."""
-    rows = table.of(f"{kind}: c")
-    inside = [row for row in rows if not math.isnan(row.test)]
-    return len(inside), sum(row.test < row.train for row in inside), len(rows)
-
-
-def claims(table: Table, setting: Setting) -> list[Claim]:
-    """Whether the bound holds where it applies, how often that is, and how the measured rate compares."""
-    text = f"n = 6, m = 2, k = 3, F = Σ w (p - q)², w in [1, beta/alpha], mu = 1/beta, {T} steps, {setting.runs} runs "
-    text += f"for each of beta/alpha = {', '.join(f'{kappa:g}' for kappa in KAPPAS)}"
-    where = "theorem 4, section 3.5, appendix G"
-    bounds = tuple(kept_bound(table, how, when) for how in PROJECTIONS for when in WHEN)
-    rates = tuple(measured_rate(table, how, when) for how in PROJECTIONS for when in WHEN)
-    smaller = tuple(shrinking_c(table, how) for how in PROJECTIONS)
-    near, stated = (len(inside(table, "exact", "c", when)) for when in ("at every t", "at t = 0"))
-    return [
-        Claim(
-            "the bound of theorem 4",
-            "F[p_t] - F[p*] <= c + eta^t (F[p_0] - F[p*] - c)",
-            where,
-            bounds[0].measured.split(";")[0],
-            bounds,
-            f"{text}; start within L/(2 alpha) of p* in {stated} runs with exact projection, all of the path in {near}",
-        ),
-        Claim(
-            "linear convergence",
-            "with factor eta; read as: per step, on average, toward the end of the path",
-            where,
-            rates[0].measured.split(";")[0],
-            rates,
-            text,
-            rate_reason(table),
-        ),
-        Claim(
-            "c and beta/alpha",
-            "c shrinks as beta comes nearer to alpha",
-            where,
-            smaller[0].measured.split(";")[0],
-            smaller,
-            text,
-        ),
-    ]
-
-
 WHEN = ("at t = 0", "at every t")
 """When ‖p_t - p*‖ <= L/(2 alpha) is asked for: by the statement, and by the proof."""
-
-
-def rate_reason(table: Table) -> str:
-    """What distinguishes runs that are slower than eta, where there are some."""
-    pairs = [
-        (row.test, phi.train)
-        for kind in lines("greedy")
-        for row, phi in zip(table.of(f"{kind}: rate"), table.of(f"{kind}: phi"), strict=True)
-        if row.train > row.test + 1e-9
-    ]
-    if not pairs:
-        return ""
-    return (
-        f"{len(pairs)} paths with greedy projection are slower than eta (at most {max(eta for eta, _ in pairs):.2g} "
-        f"there): the theorem bounds the gap by c plus a part that shrinks by eta, and within c a path may be slow."
-    )
 
 
 def lines(how: str) -> list[str]:
@@ -239,93 +178,106 @@ def lines(how: str) -> list[str]:
     return [f"beta/alpha={kappa:g}, {how}" for kappa in KAPPAS]
 
 
-def inside(table: Table, how: str, part: str, when: str = "at t = 0") -> list[Row]:
+def inside(table: Table, how: str, part: str, when: str = WHEN[0]) -> list[Row]:
     """The rows of one part where the theorem applies, with its last condition at t = 0 or at every t."""
     rows = []
     for kind in lines(how):
-        far = (
-            {r.seed for r in table.of(f"{kind}: distance") if r.train > r.test}
-            if when == "at every t"
-            else set()
-        )
-        rows += [
-            r for r in table.of(f"{kind}: {part}") if not math.isnan(r.test) and r.seed not in far
-        ]
+        distances = table.of(f"{kind}: distance") if when == WHEN[1] else []
+        far = {row.seed for row in distances if row.train > row.test}
+        near = [row for row in table.of(f"{kind}: {part}") if row.seed not in far]
+        rows += [row for row in near if not math.isnan(row.test)]
     return rows
 
 
-def kept_bound(table: Table, how: str, when: str) -> Reading:
-    """Whether the bound holds at every step of every run inside the range; which runs are inside."""
-    points = inside(table, how, "gap", when)
-    kept = sum(row.train <= row.test + 1e-9 for row in points)
-    counts = {kind: covered(table, kind) for kind in lines(how)}
-    ranges = ", ".join(
-        f"{kind.split(',')[0][11:]}: {n}/{total}" for kind, (n, _, total) in counts.items()
+def claims(table: Table, setting: Setting) -> list[Claim]:
+    """Whether the bound holds where it applies, how often that is, and how the measured rate compares."""
+    text = f"n = 6, m = 2, k = 3, F = Σ w (p - q)², w in [1, beta/alpha], mu = 1/beta, {T} steps, {setting.runs} runs "
+    text += f"for each of beta/alpha = {', '.join(f'{kappa:g}' for kappa in KAPPAS)}"
+    bounds, rates = (
+        tuple(kept(table, how, when, part) for how in PROJECTIONS for when in WHEN)
+        for part in ("gap", "rate")
     )
-    useful = sum(useful for _, useful, _ in counts.values())
+    smaller = tuple(shrinking_c(table, how) for how in PROJECTIONS)
+    said = {
+        "the bound of theorem 4": ("F[p_t] - F[p*] <= c + eta^t (F[p_0] - F[p*] - c)", bounds),
+        "linear convergence": (
+            "with factor eta; read as: per step, on average, toward the end of the path",
+            rates,
+        ),
+        "c and beta/alpha": ("c shrinks as beta comes nearer to alpha", smaller),
+    }
+    why = {"linear convergence": rate_reason(table)}
+    where = "theorem 4, section 3.5, appendix G"
+    return [
+        Claim(
+            name, says, where, readings[0].measured.split(";")[0], readings, text, why.get(name, "")
+        )
+        for name, (says, readings) in said.items()
+    ]
+
+
+def kept(table: Table, how: str, when: str, part: str) -> Reading:
+    """Whether a measured number is at most what the theorem says, wherever it applies."""
+    rows = inside(table, how, part, when)
+    below = sum(row.train <= row.test + 1e-9 for row in rows)
     runs = len(inside(table, how, "c", when))
-    measured = f"kept at {kept} of {len(points)} points of {runs} runs; inside the range of beta/alpha, with the start "
-    measured += f"near p*: {ranges}; c lies below the first gap, so that the bound says something, in {useful} runs"
-    return Reading(f"{how} projection, near p* {when}", kept == len(points) > 0, measured)
+    if part == "gap":
+        useful = sum(row.test < row.train for row in inside(table, how, "c", when))
+        measured = f"kept at {below} of {len(rows)} points of {runs} runs; c lies below the first gap, so that the bound "
+        measured += f"says something, in {useful} runs"
+    else:
+        phis = np.concatenate([table.column(f"{kind}: phi", "train") for kind in lines(how)])
+        means = [np.mean([getattr(row, name) for row in rows]) for name in ("train", "test")]
+        measured = f"at most eta in {below} of {runs} runs; mean measured {means[0]:.3g}, mean eta {means[1]:.3g}; phi "
+        measured += f"{spread(phis)}, largest {phis.max():.3g}"
+    return Reading(f"{how} projection, near p* {when}", below == len(rows) > 0, measured)
 
 
-def measured_rate(table: Table, how: str, when: str) -> Reading:
-    """Whether the measured factor is at most eta."""
-    pairs = inside(table, how, "rate", when)
-    faster = sum(row.train <= row.test + 1e-9 for row in pairs)
-    phis = np.concatenate([table.column(f"{kind}: phi", "train") for kind in lines(how)])
-    means = (
-        f"mean measured {np.mean([r.train for r in pairs]):.3g}, mean eta {np.mean([r.test for r in pairs]):.3g}"
-        if pairs
-        else ""
+def rate_reason(table: Table) -> str:
+    """What distinguishes runs that are slower than eta, where there are some."""
+    slow = [row.test for row in inside(table, "greedy", "rate") if row.train > row.test + 1e-9]
+    if not slow:
+        return ""
+    return (
+        f"{len(slow)} paths with greedy projection are slower than eta (at most {max(slow):.2g} there): the theorem "
+        "bounds the gap by c plus a part that shrinks by eta, and within c a path may be slow."
     )
-    measured = f"at most eta in {faster} of {len(pairs)} runs; {means}; phi {spread(phis)}, largest {phis.max():.3g}"
-    return Reading(f"{how} projection, near p* {when}", faster == len(pairs) > 0, measured)
 
 
 def shrinking_c(table: Table, how: str) -> Reading:
     """Whether c falls with beta/alpha, over runs of the same seed that are inside the range of both."""
-    found: dict[str, dict[int, float]] = {}
-    for kind in lines(how):
+    levels: dict[float, dict[int, float]] = {}
+    for kappa, kind in zip(KAPPAS, lines(how), strict=True):
         values = {row.seed: row.test for row in table.of(f"{kind}: c") if not math.isnan(row.test)}
         if values:
-            found[kind.split(",")[0][11:]] = values
+            levels[kappa] = values
     means = ", ".join(
-        f"{kappa}: {np.mean(list(values.values())):.3g}" for kappa, values in found.items()
+        f"{kappa:g}: {np.mean(list(values.values())):.3g}" for kappa, values in levels.items()
     )
     measured = f"mean c by beta/alpha: {means}; at beta = alpha (plain l2) the range is empty, and beyond 2 as well"
     grown = [
         above_zero(np.array([more[seed] - less[seed] for seed in more if seed in less]))
-        for less, more in pairwise(found.values())
+        for less, more in pairwise(levels.values())
     ]
     return Reading(f"{how} projection", everywhere(grown) if grown else None, measured)
 
 
 def picture(figure: Any, table: Table, setting: Setting) -> None:
     """The measured gap and the theorem's bound, for some beta/alpha."""
-    shown = (1.0, 1.02, 1.1, 1.25, 1.5, 2.5)
     axes = figure.subplots(2, 3, sharex=True, sharey=True)
-    for axis, kappa in zip(axes.flat, shown, strict=True):
+    for axis, kappa in zip(axes.flat, (1.0, 1.02, 1.1, 1.25, 1.5, 2.5), strict=True):
         for how, colour in (("exact", "#0072b2"), ("greedy", "#d55e00")):
-            kind = f"beta/alpha={kappa:g}, {how}"
-            band(axis, table, f"{kind}: gap", color=colour, label=f"measured, {how} projection")
-            rows = [row for row in table.of(f"{kind}: gap") if not math.isnan(row.test)]
-            if rows:
-                ts = sorted({row.x for row in rows})
-                means = [np.mean([row.test for row in rows if row.x == t]) for t in ts]
-                axis.plot(ts, means, ":", color=colour, label=f"bound, {how}")
-        inside = sum(covered(table, f"beta/alpha={kappa:g}, {how}")[0] for how in PROJECTIONS)
-        total = sum(covered(table, f"beta/alpha={kappa:g}, {how}")[2] for how in PROJECTIONS)
-        axis.set_title(
-            rf"$\beta/\alpha = {kappa:g}$: {inside} of {total} runs in range", fontsize=9
-        )
+            method = f"beta/alpha={kappa:g}, {how}: gap"
+            band(axis, table, method, color=colour, label=f"measured, {how} projection")
+            bounds = [table.column(method, "test", t) for t in range(T + 1)]
+            means = [np.nanmean(bound) if np.isfinite(bound).any() else np.nan for bound in bounds]
+            axis.plot(range(T + 1), means, ":", color=colour, label=f"bound, {how}")
+        axis.set_title(rf"$\beta/\alpha = {kappa:g}$", fontsize=9)
     axes[0, 0].set_yscale("log")
     axes[0, 0].set_ylim(1e-4, 30)
     axes[0, 0].set_xticks(range(0, T + 1, 5))
-    for axis in axes[1]:
-        axis.set_xlabel("iteration")
-    for axis in axes[:, 0]:
-        axis.set_ylabel(r"$F[p_t] - F[p^\star]$")
+    figure.supxlabel("iteration")
+    figure.supylabel(r"$F[p_t] - F[p^\star]$")
     axes[0, 2].legend(fontsize=7, loc="upper right")
     figure.suptitle("Theorem 4: measured convergence and the theorem's bound", fontsize=11)
 

@@ -105,39 +105,6 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
     ]
 
 
-def picture(figure: Any, table: Table, setting: Setting) -> None:
-    """The relative differences of every bijection."""
-    axis = figure.subplots()
-    jitter = np.random.default_rng(0)
-    parts = (
-        ("train", "at each place, against the gradient", "#0072b2", -0.16),
-        ("test", "along phi", "#d55e00", 0.16),
-    )
-    for column, label, colour, shift in parts:
-        for i, method in enumerate(table.methods):
-            values = np.maximum(table.column(method, column), 1e-17)
-            x = i + shift + jitter.uniform(-0.1, 0.1, values.size)
-            axis.plot(
-                x,
-                values,
-                "o",
-                color=colour,
-                alpha=0.4,
-                markersize=3.5,
-                markeredgewidth=0,
-                label=None if i else label,
-            )
-    axis.axhline(
-        CLOSE_RELATIVE, color="#222222", linewidth=1, linestyle="--", label="counts as equal"
-    )
-    axis.set_yscale("log")
-    axis.set_ylim(1e-17, 1e-5)
-    axis.set_xticks(range(len(table.methods)), table.methods)
-    axis.set_ylabel("relative difference")
-    axis.set_title("Theorem 5: variational derivative and gradient under random bijections")
-    axis.legend(loc="lower right")
-
-
 EXPERIMENT = Experiment(
     name="theorem5",
     title=TITLES["theorem5"],
@@ -150,7 +117,6 @@ EXPERIMENT = Experiment(
     sizes=lambda setting: {"n": SPACE.n, "bijections": BIJECTIONS},
     methods=lambda setting: dict.fromkeys(OBJECTIVES),
     measure=measure,
-    picture=picture,
     claims=claims,
 )
 EXPERIMENTS = {"theorem5": EXPERIMENT}

@@ -1,6 +1,7 @@
-"""How much of the package a call enters, and that a name of the search stands for one thing."""
+"""How much of the package a call enters, names of the search, and that docs/architecture.md has every folder."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 import fewer
 
 PACKAGE = Path(fewer.__file__).parent
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
 X = np.random.default_rng(0).standard_normal((200, 5))
 TABLE = pd.DataFrame(X, columns=list("abcde")).assign(INDEX=X[:, :3].mean(axis=1))
 FLAGS = pd.DataFrame((X > 0.5).astype(int), columns=list("abcde"))
@@ -70,3 +73,14 @@ def test_no_function_or_class_of_the_search_has_the_name_of_another():
     ]
     assert len(names) > 50
     assert sorted(names) == sorted(set(names))
+
+
+def test_the_page_is_short_and_names_what_is_there():
+    assert len(PAGE.splitlines()) <= 150
+    folders = [path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()]
+    folders += [path.name for path in (PACKAGE / "jobs").iterdir() if path.suffix == ""]
+    folders = [name for name in folders if not name.startswith("__")]
+    assert [name for name in folders if not re.search(rf"`([\w/]*/)?{name}/?`", PAGE)] == []
+    files = re.findall(r"`([\w/]+\.py)`", PAGE)
+    places = (PACKAGE, ROOT / "tests", ROOT / "benchmarks")
+    assert [name for name in files if not any((place / name).exists() for place in places)] == []

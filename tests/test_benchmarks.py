@@ -75,16 +75,6 @@ def test_behind_means_a_better_answer_in_no_more_time(value, seconds, lost):
     assert ("behind" in module("tables").verdict(rows[0], rows)) is lost
 
 
-def test_skipped_rows_say_why_in_the_table():
-    rows = [
-        row("fewer", 2.0, 2.0),
-        {"peer": "gone", "method": "m", "case": "c", "job": "j", "note": "not here"},
-    ]
-    assert any(
-        "gone m" in line and "not here" in line for line in module("tables").case_table(rows)
-    )
-
-
 def test_csv_keeps_rows_and_numbers(tmp_path):
     tables = module("tables")
     rows = [row("fewer", 2.0, 0.25, kind="k", axis="", size="", runs=3, k=5)]
@@ -100,36 +90,6 @@ def test_csv_keeps_rows_and_numbers(tmp_path):
     assert tables.read_csv(tmp_path / "none.csv") == []
 
 
-def test_of_several_runs_the_first_that_measured_counts(tmp_path):
-    tables, runs = module("tables"), [tmp_path / name for name in ("again", "whole")]
-    left = {
-        **row("b", math.nan, math.nan),
-        "value": "",
-        "cpu": "",
-        "note": "left out by --largest 10",
-    }
-    written = [
-        [row("a", 1.0, 1.0), left],
-        [row("a", 9.0, 9.0), row("b", 2.0, 2.0), row("c", 3.0, 3.0)],
-    ]
-    for run, rows in zip(runs, written, strict=True):
-        run.mkdir()
-        tables.write_csv(run / "results.csv", rows)
-        (run / "run.json").write_text(json.dumps({"command": f"make {run.name}", "machine": "m"}))
-    module("publish").joined(runs, tmp_path)
-    found = {r["peer"]: r["value"] for r in tables.read_csv(tmp_path / "results.csv")}
-    assert found == {"a": 1.0, "b": 2.0, "c": 3.0}
-    head = json.loads((tmp_path / "run.json").read_text())
-    assert (head["command"], head["commit"]) == ("make whole`, `make again", "unknown")
-
-
-def test_exponent_of_a_power_is_that_power():
-    assert module("tables").exponent(
-        [(x, 3.0 * x**1.5) for x in (1.0, 10.0, 100.0)]
-    ) == pytest.approx(1.5)
-    assert math.isnan(module("tables").exponent([(1.0, 1.0)]))
-
-
 def test_every_peer_declares_a_version_or_a_reason():
     peers = module("peers").every()
     assert next(iter(peers)) == "fewer"
@@ -137,14 +97,6 @@ def test_every_peer_declares_a_version_or_a_reason():
     for peer in peers.values():
         assert bool(peer.version) or bool(peer.reason)
         assert any(peer.methods.values())
-
-
-def test_an_absent_package_is_a_reason_not_an_error():
-    Peer = module("peers").Peer
-    gone = Peer("gone", ("no-such-package-anywhere",), {"points": {"m": print}})
-    assert "no-such-package-anywhere is not installed" in gone.reason
-    assert gone.version == ""
-    assert Peer("here", ("numpy",), {}, skip="needs a licence").reason == "needs a licence"
 
 
 def test_cases_name_what_is_missing(tmp_path):
@@ -157,14 +109,6 @@ def test_cases_name_what_is_missing(tmp_path):
         assert case.job in ("points", "bins", "terms", "dims", "core")
         assert bool(case.missing(tmp_path)) is (case.kind in problems.FILES)
         assert case.kind in problems.KINDS
-
-
-def test_curves_span_two_decades():
-    sizes = {}
-    for case in module("problems").curve_cases(quick=False):
-        sizes.setdefault((case.job, case.axis), []).append(case.size)
-    assert {job for job, _ in sizes} == {"points", "bins", "terms", "dims"}
-    assert all(max(line) >= 100 * min(line) for line in sizes.values())
 
 
 def test_points_are_judged_by_the_definition_and_refitted_to_no_worse():
@@ -254,55 +198,6 @@ def test_a_faster_peer_without_the_proof_has_a_mark_of_its_own():
     rows = [row("fewer", 2.0, 1.0, job="dims", proven=True), row("other", 2.0, 0.5, job="dims")]
     text = "\n".join(module("summary").summary(rows))
     assert ("🟡" in text, "🔴" in text, "without the proof" in text) == (True, False, True)
-
-
-def test_a_summary_without_peers_says_so():
-    rows = [row("fewer", 2.0, 1.0, job="dims")]
-    table = module("summary").summary(rows)
-    assert any("none ran" in line and "no peer is as fast" in line for line in table)
-    assert module("summary").summary([]) == []
-
-
-def test_the_rows_of_the_readme_come_from_the_results():
-    name = next(iter(module("summary").README))
-    rows = [
-        row("fewer", 0.25, 1.5, job="points", case=name, k=100.0),
-        row("a", 0.5, 2.0, job="points", case=name),
-    ]
-    lines = module("summary").readme(
-        [*rows, row("fewer", 1.0, 1.0, job="dims", case="another", k=3.0)]
-    )
-    assert [cell.strip() for cell in lines[2].split("|")[3:9]] == [
-        "100",
-        "MMD²",
-        "0.25",
-        "1.5",
-        "0.5 (a m)",
-        "2",
-    ]
-    assert len(lines) == 3
-
-
-def test_publishing_fills_between_markers_and_keeps_the_rest():
-    publish = module("publish")
-    page = f"above\n{publish.SUMMARY}old\n{publish.END}between\n{publish.UNSEEN}other\n{publish.END}below\n"
-    found = publish.filled(page, publish.SUMMARY, "new\n")
-    assert found == page.replace("old\n", "\nnew\n")
-    assert publish.filled(found, publish.UNSEEN, "newer\n") == found.replace("other\n", "\nnewer\n")
-
-
-def test_the_page_has_every_marker_once_and_in_order():
-    publish, page = module("publish"), (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text()
-    places = [
-        page.index(marker)
-        for marker in (publish.SUMMARY, publish.END, publish.UNSEEN, publish.MARKER)
-    ]
-    assert places == sorted(places)
-    assert [page.count(marker) for marker in (publish.SUMMARY, publish.UNSEEN, publish.MARKER)] == [
-        1,
-        1,
-        1,
-    ]
 
 
 def test_publishing_writes_both_pages_from_one_run(tmp_path, monkeypatch):
@@ -396,14 +291,6 @@ def test_an_ended_run_keeps_its_answers_and_is_completed(tmp_path, monkeypatch):
     assert sorted(each["k"] for each in found if tables.done(each)) == [2, 3, 4]
 
 
-def test_a_run_is_not_resumed_with_other_settings(tmp_path):
-    (tmp_path / "run.json").write_text(json.dumps({"quick": True, "budget": 5.0}))
-    with pytest.raises(SystemExit, match="same settings"):
-        module("run").head_of(
-            Namespace(out=tmp_path, resume=True, quick=False, budget=15.0, lanes=2)
-        )
-
-
 @pytest.fixture
 def folder(tmp_path):
     rng = np.random.default_rng(0)
@@ -473,13 +360,6 @@ def test_rows_with_missing_values_and_constant_columns_are_left_out(tmp_path):
     assert (table.names, table.numbers.shape) == (("a", "b"), (30, 2))
 
 
-def test_a_share_of_draws_has_its_interval():
-    low, high = module("which_k").wilson(91, 100)
-    # statsmodels' proportion_confint(91, 100, method="wilson")
-    assert (low, high) == pytest.approx((0.8377, 0.9519), abs=1e-4)
-    assert module("which_k").wilson(0, 5)[0] == pytest.approx(0.0, abs=1e-12)
-
-
 def test_how_to_choose_has_the_costs_of_the_benchmark():
     costs, docs = module("costs"), BENCHMARKS.parent / "docs"
     found = costs.table((docs / "benchmarks.md").read_text(encoding="utf-8"))
@@ -490,11 +370,3 @@ def test_how_to_choose_has_the_costs_of_the_benchmark():
         "dims",
     }
     assert found in (docs / "how-to-choose.md").read_text(encoding="utf-8")
-
-
-def test_costs_are_those_of_fewer_in_two_digits():
-    ours = "| bins | n | fewer auto | 1,000, 10,000 | 0.0256, 38.84 | 1 | 4, 45 | 1 |\n"
-    page = ours + ours.replace("fewer auto", "k-means")
-    assert module("costs").table(page).splitlines()[2:] == [
-        "| `bins` | bins | 1,000 / 10,000 | 0.026 / 39 | 4 / 45 |"
-    ]

@@ -25,9 +25,8 @@ from fewer import (
     exchange,
 )
 from fewer.deadline import Deadline
-from fewer.search._cuts import Cuts, game
-from fewer.search._face import LARGE_FACE, FaceSolver, face_best
 from fewer.search.engine import Branch
+from fewer.search.face import LARGE_FACE, Cuts, FaceSolver, face_best, game
 from fewer.search.faces import FacesEngine
 from fewer.search.select import engine_of
 from grid import SPACES, gram, matrix, target
@@ -60,11 +59,10 @@ def test_game_is_the_linear_program():
 
 
 def test_cuts_forget_the_oldest_and_leave_out_what_is_not_finite():
-    cuts = Cuts(2)
-    cuts.most = 3
-    for value in range(5):
+    cuts = Cuts(2, most=8)
+    for value in range(10):
         cuts.add(np.array([0.5, 0.5]), float(value), np.zeros(2))
-    assert sorted(cuts.on(np.array([0, 1]))[:, 0].tolist()) == [2.0, 3.0, 4.0]
+    assert sorted(cuts.on(np.array([0, 1]))[:, 0].tolist()) == list(range(2, 10))
     cuts = Cuts(3)
     row = cuts.add(np.array([1.0, 0.0, 0.0]), 2.0, np.array([1.0, -np.inf, np.nan]))
     assert row.tolist() == [2.0, -np.inf, -np.inf]

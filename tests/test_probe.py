@@ -115,3 +115,26 @@ def test_an_error_of_the_callers_own_code_goes_through():
 
     with pytest.raises(ZeroDivisionError, match="mine"):
         greedy(Moments(SPACE, A, A[:, 0]), Failing())
+
+
+class Squares(Loss):
+    """Squares with the members of a quadratic."""
+
+    def __init__(self, **factors):
+        super().__init__()
+        self.factors = factors
+        self.constant, self.diagonal = self.inner.constant, self.inner.diagonal
+        self.linear, self.cross = self.inner.linear, self.inner.cross
+
+    def value_at(self, units, weights):
+        return self.factors.get("value_at", 1.0) * self.inner.value_at(units, weights)
+
+    def slopes(self, units, weights):
+        return self.factors.get("slopes", 1.0) * self.inner.slopes(units, weights)
+
+
+@pytest.mark.parametrize("member", ["value_at", "slopes"])
+def test_the_members_of_a_quadratic_agree_with_its_value_and_gradient(member):
+    assert greedy(Squares(), SparseSimplex(SPACE, 2)).value >= 0.0
+    with pytest.raises(InvalidInput, match=rf"Squares\.{member}\(units, weights\) must be"):
+        greedy(Squares(**{member: 2.0}), SparseSimplex(SPACE, 2))

@@ -25,11 +25,7 @@ from fewer import (
 )
 from fewer.constraints._group_projection import greedy_groups
 from fewer.constraints.feasibility import conflict, feasible_member
-from fewer.deadline import Deadline
 from fewer.programmes import quadratic_programme
-from fewer.search import _relaxed_programme
-from fewer.search._programme import Programmes
-from fewer.search.select import engine_of
 from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
 OBJECTIVES = {"squared": Moments, "absolute": AbsoluteError, "downside": DownsideError}
@@ -343,25 +339,6 @@ def test_few_of_many_kinds_find_a_member_or_leave_the_question_open(seed):
     assert "row 0" in conflict(beyond, most_kinds=12)
 
 
-def test_a_relaxation_of_very_many_units_is_left_open_where_a_programme_fails(monkeypatch):
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((5, 300))
-    F = Moments(Atoms(300), A, 5.0 * rng.standard_normal(5))
-    C = SparseSimplex(Atoms(300), 2, conditions=Conditions(A[:1], [0.5]))
-    monkeypatch.setattr(_relaxed_programme, "MOST_WHOLE", 200)
-    fitted = Programmes.fitted
-    monkeypatch.setattr(
-        Programmes,
-        "fitted",
-        lambda self, units, *b: fitted(self, units, *b) if len(units) < 9 else None,
-    )
-    for solver in ("greedy", "exact"):
-        found = minimize(F, C, solver, rng=0)
-        assert C.contains(found.p)
-        assert found.status is not Status.OPTIMAL
-        assert found.bound is None or found.bound <= found.value
-
-
 def test_a_proof_goes_on_where_no_unit_can_be_replaced():
     """Only an included unit is held, so there is nothing to perturb; the proof must not end with the search."""
     rng = np.random.default_rng(0)
@@ -370,16 +347,3 @@ def test_a_proof_goes_on_where_no_unit_can_be_replaced():
         F.space, 2, groups=[0, 0, 0, 0], max_per_group=1, include=[3], min_weight=0.05
     )
     assert minimize(F, C, "exact", rng=0).status is Status.OPTIMAL
-
-
-def test_growing_ends_with_the_time_once_there_is_an_answer():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(20, 30))
-    grown = {}
-    for limit in (None, 1e-9):
-        F, C = AbsoluteError(Atoms(30), A, A[:, :6].mean(axis=1)), SparseSimplex(Atoms(30), 5)
-        engine = engine_of(F, C, "exchange", Deadline.after(limit))
-        engine.grow(64)
-        grown[limit] = engine.answer() is not None, engine.grow(64)
-    assert grown[None][1] > 1
-    assert grown[1e-9] == (True, 0)

@@ -158,8 +158,7 @@ found = {
     "terms of a tall table": terms(np.tile(A[:, :40], (50, 1)), np.tile(A[:, 50] + A[:, 3], 50), 5, rng=0),
     "bins": bins(counts=counts, k=12, rng=0),
     "bins of a matrix": bins(counts=counts, k=12, preserve=rng.standard_normal((60, 300)), rng=0),
-    "dims": dims(orders, 8, rng=0),
-    "dims in l2": dims(orders, 8, objective="l2", rng=0),
+    "dims": dims(orders, 8, solver="exchange", rng=0),
 }
 for name, result in found.items():
     weights = result.p if result.weights is None else result.weights
@@ -168,9 +167,9 @@ for name, result in found.items():
 
 
 def test_the_number_of_threads_decides_no_answer_of_any_job():
-    """With one, two and five threads: indices, and weights and values to the last bit."""
+    """With one thread and with three: indices, and weights and values to the last bit."""
     lines = []
-    for many in ("1", "2", "5"):
+    for many in ("1", "3"):
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": many, "OMP_NUM_THREADS": many}
         done = subprocess.run(
             [sys.executable, "-c", JOBS],
@@ -181,6 +180,6 @@ def test_the_number_of_threads_decides_no_answer_of_any_job():
         )
         assert done.returncode == 0, done.stderr
         lines.append(done.stdout.splitlines())
-    assert len(lines[0]) == 11
+    assert len(lines[0]) == 10
     for others in lines[1:]:
         assert [line for line, other in zip(lines[0], others, strict=True) if line != other] == []

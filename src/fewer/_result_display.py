@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._result_frame import IN_ORDER
-from ._validation import Indices, InvalidInput, Vector
+from ._validation import InvalidInput, Vector
 from .text import visible
 
 if TYPE_CHECKING:
@@ -30,14 +30,17 @@ WIDE = 'style="text-align: left; min-width: min(40em, 90vw)"'
 
 
 def one_line(result: "Result") -> str:
-    """What was kept, the loss, the gap, and how the run ended."""
+    """Return what was kept, the loss, the gap, and how the run ended."""
+    return f"Result({summary(result)})"
+
+
+def summary(result: "Result") -> str:
+    """Return the parts of the line."""
     spread = f" ± {result.value_se:.2g}" if result.value_se else ""
-    parts = [kept(result), f"{result.words.loss} = {result.value:.3g}{spread}"]
-    if proves(result):
-        parts.append(f"gap = {result.gap:.2g}")
-    return (
-        f"Result({', '.join([*parts, f'{ENDS[result.status.name]} {duration(result.seconds)}'])})"
-    )
+    gap = [f"gap = {result.gap:.2g}"] if proves(result) else []
+    loss = f"{result.words.loss} = {result.value:.3g}{spread}"
+    end = f"{ENDS[result.status.name]} {duration(result.seconds)}"
+    return ", ".join([kept_count(result), loss, *gap, end])
 
 
 def proves(result: "Result") -> bool:
@@ -54,40 +57,32 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2g} s" if seconds < 100 else f"{seconds:.0f} s"
 
 
-def kept(result: "Result") -> str:
-    """How many of how many units."""
+def kept_count(result: "Result") -> str:
+    """Return how many of how many units were kept."""
     words = result.words
-    return f"{len(result.indices)} of {result.space.n_units if words.total is None else words.total} {words.unit}"
+    total = result.space.n_units if words.total is None else words.total
+    return f"{len(result.indices)} of {total} {words.unit}"
 
 
 def html(result: "Result") -> str:
-    """A small table of what was kept, the heaviest first, under a line of summary; colours are the page's."""
-    weighted = result.weights is not None
-    order, labels = order_of(result), labels_of(result)
-    heads = ["index", *([labels[0]] if labels else []), *(["weight"] if weighted else [])]
-    rows = []
-    for i in order[:MOST_ROWS].tolist():
-        cells = [str(result.indices[i]), *([labels[1][i]] if labels else [])]
-        rows.append(
-            _row(
-                "td",
-                [*cells, *([f"{result.weights[i]:.4g}"] if result.weights is not None else [])],
-            )
-        )
+    """Return a small table of what was kept, the heaviest first, under a summary; colours are the page's."""
+    labels = labels_of(result)
+    columns = {"index": [str(i) for i in result.indices]}
+    if labels is not None:
+        columns[labels[0]] = labels[1]
+    if result.weights is not None:
+        columns["weight"] = [f"{weight:.4g}" for weight in result.weights]
+    order = np.arange(len(result.indices))
+    if result.weights is not None and result.words.unit not in IN_ORDER:
+        order = np.argsort(-result.weights, kind="stable")
+    rows = [_row("td", [cells[i] for cells in columns.values()]) for i in order[:MOST_ROWS]]
     if len(order) > MOST_ROWS:
-        rows.append(_row("td", [f"and {len(order) - MOST_ROWS} more", *[""] * (len(heads) - 1)]))
-    summary = escape(one_line(result)[len("Result(") : -1])
+        more = f"and {len(order) - MOST_ROWS} more"
+        rows.append(_row("td", [more, *[""] * (len(columns) - 1)]))
     return (
-        f"<table><caption {WIDE}><b>{summary}</b><br>{escape(result.message)}</caption>"
-        f"<thead>{_row('th', heads)}</thead><tbody>{''.join(rows)}</tbody></table>"
+        f"<table><caption {WIDE}><b>{escape(summary(result))}</b><br>{escape(result.message)}</caption>"
+        f"<thead>{_row('th', list(columns))}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
-
-
-def order_of(result: "Result") -> Indices:
-    """Heaviest first, of equal ones the lowest index; bins, and what has no weights, in their own order."""
-    if result.weights is None or result.words.unit in IN_ORDER:
-        return np.arange(len(result.indices))
-    return np.argsort(-result.weights, kind="stable")
 
 
 def labels_of(result: "Result") -> tuple[str, list[str]] | None:
@@ -107,43 +102,35 @@ def _row(tag: str, cells: list[str]) -> str:
 def plot(result: "Result", ax: Any) -> Any:
     """Bars of the weights, of the shares of columns, or the history where there are neither."""
     ax = axes() if ax is None else ax
-    heights, label = (result.weights, "weight") if result.weights is not None else _shares(result)
+    heights, label = result.weights, "weight"
+    if heights is None:
+        heights, label = column_shares(result), "share of the covered rows that use it"
+    labels = labels_of(result)
     if heights is None:
         ax.plot(np.arange(len(result.history)), result.history)
-        ax.set(xlabel="iterate", ylabel=result.words.loss, title=kept(result))
-        return ax
-    labels = labels_of(result)
-    if labels is not None and labels[0] == "value":
+        words = {"xlabel": "iterate", "ylabel": result.words.loss}
+    elif labels is not None and labels[0] == "value":
         ax.vlines(np.asarray(result.labels, np.float64), 0.0, heights)
-        ax.set(xlabel="value", ylabel=label, title=kept(result), ylim=(0.0, None))
-        return ax
-    names = [str(i) for i in result.indices] if labels is None else labels[1]
-    ax.bar(np.arange(len(heights)), heights, tick_label=names)
-    if max(map(len, names), default=0) > LONGEST_TICK:
-        ax.tick_params(axis="x", labelrotation=90)
-    ax.set(
-        xlabel=f"{labels[0] if labels else 'index'} of {result.words.unit}",
-        ylabel=label,
-        title=kept(result),
-    )
+        words = {"xlabel": "value", "ylabel": label}
+        ax.set_ylim(0.0, None)
+    else:
+        heading, names = labels or ("index", [str(i) for i in result.indices])
+        ax.bar(np.arange(len(heights)), heights, tick_label=names)
+        if max(map(len, names), default=0) > LONGEST_TICK:
+            ax.tick_params(axis="x", labelrotation=90)
+        words = {"xlabel": f"{heading} of {result.words.unit}", "ylabel": label}
+    ax.set(title=kept_count(result), **words)
     return ax
 
 
-def _shares(result: "Result") -> tuple[Vector | None, str]:
-    """The share of the answer's listed mass that uses each unit that was kept, where the units are dimensions."""
-    found = result.distribution
-    if not np.isin(found.dims, result.indices).all() or len(found.shape) < 2:
-        return None, ""
-    uses = dict(
-        zip(
-            found.dims.tolist(),
-            found.weights @ (found.codes != found.origin[found.dims]),
-            strict=True,
-        )
-    )
-    return np.array(
-        [uses.get(i, 0.0) for i in result.indices.tolist()]
-    ), "share of the covered rows that use it"
+def column_shares(result: "Result") -> Vector | None:
+    """Return the share of the answer's listed mass that uses each kept unit, where the units are dimensions."""
+    P = result.distribution
+    if not np.isin(P.dims, result.indices).all() or len(P.shape) < 2:
+        return None
+    shares = np.zeros(len(P.shape))
+    shares[P.dims] = P.weights @ (P.codes != P.origin[P.dims])
+    return shares[result.indices]
 
 
 def axes() -> Any:

@@ -106,12 +106,12 @@ def renamed(**names: str) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        found = re.match(rf"({'|'.join(names)})\b", str(error))
-        if found is None:
+        match = re.match(rf"({'|'.join(names)})\b", str(error))
+        if match is None:
             raise
-        parameter = names[found[1]]
+        parameter = names[match[1]]
         raise InvalidInput(
-            parameter + str(error)[found.end() :], parameter, error.fixes
+            parameter + str(error)[match.end() :], parameter, error.fixes
         ) from error.__cause__
 
 
@@ -179,30 +179,22 @@ def as_sparse(x: Any, name: str) -> Any:
     return x
 
 
-def unmasked(x: Any, name: str) -> Any:
-    """`x`, a masked array as its data; a masked entry is refused, for its value is not meant to be read."""
-    if isinstance(x, (list, tuple)):
-        return (
-            [unmasked(part, f"{name}[{i}]") for i, part in enumerate(x)] if _holds_masked(x) else x
-        )
+def unmasked(x: Any, name: str, depth: int = 0) -> Any:
+    """Return `x`, a masked array as its data; a masked entry is refused, for its value is not meant to be read."""
+    if isinstance(x, (list, tuple)):  # of which NumPy alone would drop the masks
+        kinds = set(map(type, x))
+        nested = any(issubclass(kind, (list, tuple, np.ma.MaskedArray)) for kind in kinds)
+        if not nested or depth > MOST_NESTED:
+            return x
+        return [unmasked(part, f"{name}[{i}]", depth + 1) for i, part in enumerate(x)]
     if not isinstance(x, np.ma.MaskedArray):
         return x
     mask = np.ma.getmaskarray(x)
     if mask.dtype.kind != "b" or mask.any():  # a structured array has a structured mask
-        at = f", the first at index {_first(mask)}" if mask.dtype.kind == "b" and mask.ndim else ""
+        plain = mask.dtype.kind == "b" and mask.ndim
+        at = f", the first at index {_index(int(mask.argmax()), mask.shape)}" if plain else ""
         raise InvalidInput(f"{name} has masked entries{at}; fill or drop them", name)
     return x.data
-
-
-def _holds_masked(x: Any, depth: int = 0) -> bool:
-    """Whether a sequence holds a masked array, at any depth: NumPy alone would drop its mask."""
-    kinds = set(map(type, x))
-    if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
-        return True
-    nested = depth < MOST_NESTED and not kinds.isdisjoint((list, tuple))
-    return nested and any(
-        _holds_masked(part, depth + 1) for part in x if isinstance(part, (list, tuple))
-    )
 
 
 def read(x: Any, name: str) -> npt.NDArray[Any]:
@@ -250,15 +242,10 @@ def labels_of(frame: Any) -> list[Any]:
 
 def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
     """The columns of a DataFrame, of different kinds, as one array."""
-    labels = labels_of(frame)
-    each = (
-        frame.iloc[:, i] if hasattr(frame, "iloc") else frame[label]
-        for i, label in enumerate(labels)
-    )
     parts = []
-    for label, column in zip(labels, each, strict=True):
-        called = f"{name}'s column {label!r}"
-        parts.append(_real(read(column, called), called, column))
+    for i, label in enumerate(labels_of(frame)):
+        column = frame.iloc[:, i] if hasattr(frame, "iloc") else frame[label]
+        parts.append(as_numbers(column, f"{name}'s column {label!r}"))
     return np.column_stack(parts) if parts else np.empty((len(frame), 0))
 
 
@@ -276,7 +263,7 @@ def _real(array: npt.NDArray[Any], name: str, x: Any) -> npt.NDArray[Any]:
 def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Objects that are all real numbers as int64 where they are whole and fit, else float64."""
     entries = array.reshape(-1).tolist()
-    kinds = {type(entry) for entry in entries}
+    kinds = set(map(type, entries))
     wrong = {kind for kind in kinds if not issubclass(kind, (numbers.Real, Decimal, np.bool_))}
     if wrong:
         at = next(i for i, entry in enumerate(entries) if type(entry) in wrong)
@@ -294,24 +281,19 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         ) from None
 
 
-def _first(where: npt.NDArray[np.bool_]) -> str:
-    """The index of the first true entry, as written in a message."""
-    return _index(int(np.argmax(where)), where.shape)
-
-
 def _index(at: int, shape: tuple[int, ...]) -> str:
     return ", ".join(str(int(i)) for i in np.unravel_index(at, shape)) if shape else "()"
 
 
 def as_array(x: Any, name: str) -> Vector:
     """`x` as finite float64 of any shape; see `as_numbers` for what is welcome."""
-    given = as_numbers(x, name)
+    entries = as_numbers(x, name)
     with np.errstate(over="ignore"):  # a longdouble beyond float64 is met below
-        array = given.astype(np.float64, order="C", copy=False)
+        array = entries.astype(np.float64, order="C", copy=False)
     finite = np.isfinite(array)
     if not finite.all():
         at = int(np.argmin(finite))
-        value = given.reshape(-1)[at]
+        value = entries.reshape(-1)[at]
         limit = ", more than float64 can hold" if np.isfinite(value) else ""
         raise InvalidInput(
             f"{name} must be finite, got {value!s}{limit} at index {_index(at, array.shape)}", name
@@ -329,12 +311,17 @@ def as_vector(x: Any, shape: tuple[int, ...], name: str) -> Vector:
     return array.reshape(-1)
 
 
-def as_distribution(p: Vector, name: str) -> Vector:
-    """`p`, which must be non-negative and sum to one (to 1e-6)."""
+def refuse_negative(p: Vector, name: str) -> None:
+    """Refuse an entry below zero."""
     if p.size and p.min() < 0:
         raise InvalidInput(
             f"{name} must be non-negative, got {p.min()} at index {int(p.argmin())}", name
         )
+
+
+def as_distribution(p: Vector, name: str) -> Vector:
+    """Return `p`, which must be non-negative and sum to one (to 1e-6)."""
+    refuse_negative(p, name)
     with np.errstate(over="ignore"):
         total = float(p.sum())
     if abs(total - 1) > 1e-6:
@@ -343,41 +330,31 @@ def as_distribution(p: Vector, name: str) -> Vector:
 
 
 def as_weights(x: Any, n: int, name: str) -> Vector:
-    """`x` as n non-negative weights with a positive, finite sum, divided by it."""
+    """Return `x` as n non-negative weights with a positive, finite sum, divided by it."""
     return as_shares(as_vector(x, (n,), name), name)
 
 
 def as_shares(weights: Vector, name: str) -> Vector:
-    """Finite weights divided by their sum; they must be non-negative, and some above zero."""
+    """Return finite weights divided by their sum; they must be non-negative, and some above zero."""
     if weights.size == 0:
         raise InvalidInput(f"{name} must have at least one entry, got none", name)
-    if weights.min() < 0:
-        raise InvalidInput(
-            f"{name} must be non-negative, got {weights.min()} at index {int(weights.argmin())}",
-            name,
-        )
+    refuse_negative(weights, name)
     if not weights.any():
         raise InvalidInput(f"{name} must have a positive sum, got all zeros", name)
     scaled: Vector = weights / weights.max()  # first, so that sums of huge weights stay finite
     return np.asarray(scaled / scaled.sum())
 
 
-def _alone(x: Any) -> Any:
-    """The entry of an array without dimensions; anything else as it is."""
-    return (
-        x[()]
-        if isinstance(x, np.ndarray) and x.ndim == 0 and not isinstance(x, np.ma.MaskedArray)
-        else x
-    )
+def _scalar(x: Any) -> Any:
+    """Return the entry of an array without dimensions; anything else as it is."""
+    return x[()] if type(x) is np.ndarray and x.ndim == 0 else x
 
 
 def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str = "") -> int:
     """`x` as an int in low..high; a float is refused even when it is whole."""
     kind = f" ({what})" if what else ""
-    x, expected = (
-        _alone(x),
-        f"in {low}..{high}{kind}" if high is not None else f"at least {low}{kind}",
-    )
+    x = _scalar(x)
+    expected = f"at least {low}{kind}" if high is None else f"in {low}..{high}{kind}"
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Integral):
         raise InvalidInput(
             f"{name} must be an integer {expected}, got {shown(x)} ({type(x).__name__})", name
@@ -391,7 +368,7 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
 def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = False) -> float:
     """`x` as a finite float above `above`; any real number is welcome, `Decimal` and `Fraction` too."""
     word = "at least" if allow_equal else "above"
-    x, value = _alone(x), math.nan
+    x, value = _scalar(x), math.nan
     if not isinstance(x, bool) and isinstance(x, (numbers.Real, Decimal)):
         with suppress(OverflowError, ValueError):  # an integer beyond float64, a signalling NaN
             value = float(x)
@@ -402,9 +379,6 @@ def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = Fals
     return value
 
 
-BYTES_PER_UNIT = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-
-
 def as_bytes(x: Any, name: str = "max_memory") -> int:
     """A number of bytes, or a string such as "500MB" (decimal units).
 
@@ -413,16 +387,13 @@ def as_bytes(x: Any, name: str = "max_memory") -> int:
     """
     if not isinstance(x, str):
         return as_integer(x, name, 1, what="bytes")
-    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{0,15})?)\s*([KMGT]?B?)\s*", x.upper())
-    if (
-        not found
-        or found[2] not in BYTES_PER_UNIT
-        or float(found[1]) * BYTES_PER_UNIT[found[2]] < 1
-    ):
+    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{0,15})?)\s*(?:([KMGT]?)B)?\s*", x.upper())
+    size = int(float(match[1]) * 1000 ** " KMGT".index(match[2] or " ")) if match else 0
+    if size < 1:
         raise InvalidInput(
-            f"{name} must be bytes or a text such as '500MB' or '1GB', got {shown(x)}"
+            f"{name} must be bytes or a text such as '500MB' or '1GB', got {shown(x)}", name
         )
-    return int(float(found[1]) * BYTES_PER_UNIT[found[2]])
+    return size
 
 
 def as_flag(x: Any, name: str) -> bool:
@@ -432,21 +403,12 @@ def as_flag(x: Any, name: str) -> bool:
     return bool(x)
 
 
-def _collected(x: Any) -> Any:
-    """A set, a range or another collection that NumPy would take for one object as a list."""
-    whole = (
-        not isinstance(x, Collection)
-        or isinstance(x, (str, bytes, Mapping))
-        or hasattr(x, "__array__")
-    )
-    return x if whole else list(x)
-
-
 def as_indices(x: Any, n: int, name: str, what: str) -> Indices:
-    """`x` as integers in 0..n-1, in its own shape and order."""
-    if type(x) in (list, tuple) and not x:
-        return np.empty(0, np.int64)
-    array = as_numbers(x if type(x) in (list, np.ndarray) else _collected(x), name)
+    """Return `x` as integers in 0..n-1, in its own shape and order."""
+    plain = (list, tuple, str, bytes, Mapping)
+    if isinstance(x, Collection) and not isinstance(x, plain) and not hasattr(x, "__array__"):
+        x = list(x)  # a set or a range, which NumPy would take for one object
+    array = as_numbers(x, name)
     if array.size == 0:
         return np.empty(array.shape, np.int64)
     if array.dtype.kind not in "iu":
@@ -487,7 +449,8 @@ def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
         generator = np.random.default_rng(secrets.randbelow(SEEDS) if rng is None else rng)
     except Exception as error:  # what NumPy raises depends on the type
         raise InvalidInput(
-            f"rng must be None, a non-negative seed or a Generator, got {shown(rng)}: {error}"
+            f"rng must be None, a non-negative seed or a Generator, got {shown(rng)}: {error}",
+            "rng",
         ) from None
     entropy = getattr(generator.bit_generator.seed_seq, "entropy", None)
     return generator, entropy if isinstance(entropy, int) else None
@@ -513,7 +476,7 @@ def known(name: Any, table: dict[str, Any], what: str) -> Any:
     """table[name]; an unknown name lists the known ones."""
     if not isinstance(name, str) or name not in table:
         raise InvalidInput(
-            f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {shown(name)}"
+            f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {shown(name)}", what
         )
     return table[name]
 

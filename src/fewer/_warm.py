@@ -36,16 +36,14 @@ def warm(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> float:
     >>> warm([])
     0.0
     """
-    names = [jobs] if isinstance(jobs, str) else list(jobs) if isinstance(jobs, Iterable) else jobs
-    if not isinstance(names, list):
-        raise InvalidInput(f"jobs must be a list of names of jobs, got {jobs!r}")
-    small = [known(name, PROBLEMS, "each job") for name in names]
-    if not small:
-        return 0.0
+    names = [jobs] if isinstance(jobs, str) else jobs
+    if not isinstance(names, Iterable):
+        raise InvalidInput(f"jobs must be a list of names of jobs, got {jobs!r}", "jobs")
+    problems = [known(name, PROBLEMS, "each job") for name in names]
     began = time.perf_counter()
-    for problems in small:
-        problems(np.random.default_rng(0))
-    return time.perf_counter() - began
+    for solve in problems:
+        solve(np.random.default_rng(0))
+    return time.perf_counter() - began if problems else 0.0
 
 
 def compiled_by(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> tuple[int, float]:
@@ -57,43 +55,31 @@ def compiled_by(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> tu
 
 def _points(rng: np.random.Generator) -> None:
     X = rng.standard_normal((40, 3))
-    for rows in (X, X.astype(np.float32), sp.csr_array(np.where(X > 0, X, 0.0))):
+    sparse = sp.csr_array(np.where(X > 0, X, 0.0))
+    larger = (rng.standard_normal(shape) for shape in ((700, 3), (3000, 2)))
+    for rows in (X, X.astype(np.float32), sparse, np.repeat(X, 2, axis=0), *larger):
         points(rows, 3, rng=0)
     for solver in SOLVERS:
         points(X, 3, solver=solver, rng=0)
-    points(X, 3, labels=(X[:, 0] > 0).astype(np.int64), rng=0)
-    points(rng.standard_normal((700, 3)), 3, rng=0)
-    points(rng.standard_normal((3000, 2)), 3, rng=0)
-    points(np.repeat(X, 2, axis=0), 3, rng=0)
+    points(X, 3, labels=X[:, 0] > 0, rng=0)
 
 
 def _bins(rng: np.random.Generator) -> None:
-    counts = rng.integers(1, 50, 30)
+    counts, wide = rng.integers(1, 50, 30), rng.integers(1, 50, 900)
     for preserve in ("cdf", "entries", rng.standard_normal((8, 30))):
         for solver in SOLVERS:
             bins(counts=counts, k=4, preserve=preserve, solver=solver, rng=0)
     bins(counts=counts, k=4, contiguous=True)
-    wide = rng.integers(1, 50, 900)
     bins(counts=wide, k=4, preserve=rng.standard_normal((8, 900)), rng=0)
+    bins(counts=counts, k=3, preserve=rng.standard_normal((8, 30)), validation=0.3, rng=0)
 
 
 def _terms(rng: np.random.Generator) -> None:
     A = rng.standard_normal((12, 9)) + rng.standard_normal((12, 1))
     b = A @ rng.dirichlet(np.ones(9)) + 0.1 * rng.standard_normal(12)
-    groups = np.arange(9) % 4
-    limits: list[dict[str, Any]] = [
-        {},
-        {"min_weight": 0.1, "max_weight": 0.6},
-        {"include": [1], "exclude": [2], "groups": groups, "max_per_group": 1},
-        {
-            "min_weight": 0.1,
-            "max_weight": 0.6,
-            "include": [1],
-            "groups": groups,
-            "max_per_group": 1,
-        },
-    ]
-    for options in limits:
+    bounds: dict[str, Any] = {"min_weight": 0.1, "max_weight": 0.6}
+    groups: dict[str, Any] = {"include": [1], "groups": np.arange(9) % 4, "max_per_group": 1}
+    for options in ({}, bounds, {**groups, "exclude": [2]}, {**bounds, **groups}):
         for solver in (*SOLVERS, "frank_wolfe"):
             terms(A, b, 3, solver=solver, rng=0, **options)
     for matrix in (A.astype(np.float32), sp.csc_array(A)):
@@ -102,7 +88,6 @@ def _terms(rng: np.random.Generator) -> None:
     for most in (1.0, 0.6):
         for solver in ("auto", "exchange"):
             terms(wide, wide[:, :5].mean(axis=1), 4, solver=solver, max_weight=most, rng=0)
-    bins(counts=np.ones(A.shape[1]), k=3, preserve=A, validation=0.3, rng=0)
 
 
 def _dims(rng: np.random.Generator) -> None:

@@ -21,8 +21,8 @@ BLOCK_ENTRIES = 2**18
 """Entries of a table that are looked at together."""
 ORDINARY = 1e-70, 1e70
 """Sizes of rows and bandwidths whose fourth powers keep clear of overflow and underflow."""
-MANY_VALUES = 20_000
-"""Values from which only those near their median are sorted."""
+METRICS = {"hamming": "hamming", "laplace": "cityblock"}
+"""Distances that SciPy computes."""
 OUTLIER_RATIO = 1e6
 """Median distances between a row and the others from which a note says so."""
 
@@ -134,41 +134,20 @@ def largest(X: Any) -> float:
     """The largest |x_ij|; not finite where one entry is not."""
     if sp.issparse(X):
         return float(np.abs(X.data).max(initial=0.0))
-    tops = np.array(
-        [
-            (abs(float(part.min())), abs(float(part.max())))
-            for part in (_dense(X[s]) for s in blocks(X))
-        ]
-    )
-    return float(tops.max())
-
-
-def _dense(rows: Any) -> Any:
-    """The entries to look at: of sparse rows the stored ones and a zero."""
-    return np.append(rows.data, 0.0) if sp.issparse(rows) else rows
+    if getattr(X, "sparse", False):
+        return max(largest(X[part]) for part in blocks(X))
+    ends = [(float(X[part].min()), float(X[part].max())) for part in blocks(X)]
+    return float(np.abs(ends).max())
 
 
 def pair_distances(rows: Any, name: str) -> Vector:
-    """The distances between all pairs of rows in the similarity's own power, (n (n - 1) / 2,); zero for equal rows."""
-    n = rows.shape[0]
-    found, at = np.empty(n * (n - 1) // 2), 0
-    step = max(1, 2 * BLOCK_ENTRIES // n)
-    for a in range(0, n, step):
-        for i, row in enumerate(_distances(rows[a : a + step], rows[a:], name)):
-            count = n - a - i - 1
-            found[at : at + count] = row[i + 1 :]
-            at += count
-    return found
+    """Compute the distances between all pairs of rows in the similarity's own power, (n (n - 1) / 2,)."""
+    if name in METRICS:
+        from scipy.spatial.distance import pdist  # here: few calls need it
 
-
-def _distances(A: Any, B: Any, name: str) -> Vector:
-    if name in ("laplace", "hamming"):
-        from scipy.spatial.distance import (
-            cdist,
-        )  # here: few calls need it, and its import takes long
-
-        return np.asarray(cdist(A, B, "cityblock" if name == "laplace" else "hamming"))
-    squared = np.maximum(distance_blocks(A, B), 0.0)
+        return np.asarray(pdist(rows, METRICS[name]))
+    pairs = np.triu_indices(rows.shape[0], 1)
+    squared = np.maximum(distance_blocks(rows, rows)[pairs], 0.0)
     return np.asarray(squared if name == "rbf" else np.sqrt(squared))
 
 
@@ -180,20 +159,18 @@ UNITS: tuple[Measure, ...] = (lambda entries: 1.0, np.median, np.max)
 def _median(X: Any, name: str, weights: Any) -> tuple[float, int, str]:
     """One over the median distance (rbf: twice its square) in a unit, its exponent, and what is odd about the rows."""
     n = X.shape[0]
-    kept = evenly(n, SAMPLED_ROWS) if n > 2 * SAMPLED_ROWS else np.arange(n)
-    rows = X[kept]
-    mass = None if weights is None or weights.min() == weights.max() else weights[kept]
+    sampled = evenly(n, SAMPLED_ROWS) if n > 2 * SAMPLED_ROWS else np.arange(n)
+    rows = X[sampled]
+    mass = None if weights is None or weights.min() == weights.max() else weights[sampled]
     for size in UNITS[: 1 if name == "hamming" else 3]:
         exponent = _exponent(rows, size)
         unit = scaled_rows(rows, -exponent)
         middle, top = _middle_and_top(unit, name, mass)
         if ORDINARY[0] < middle < ORDINARY[1]:
+            ratio = math.sqrt(top / middle) if name == "rbf" else top / middle
+            outliers = f"some rows lie {ratio:.1g} times the median distance apart: outliers?"
             number = 0.5 / middle if name == "rbf" else 1.0 / middle
-            return (
-                number,
-                exponent,
-                _oddity(math.sqrt(top / middle) if name == "rbf" else top / middle),
-            )
+            return number, exponent, outliers if ratio >= OUTLIER_RATIO else ""
     return 1.0, exponent, "all rows from which gamma is taken are equal, so it is 1"
 
 
@@ -210,24 +187,16 @@ def _exponent(rows: Any, size: Measure) -> int:
 def _middle_and_top(rows: Any, name: str, mass: Any) -> tuple[float, float]:
     """The median and the largest of the distances above zero, 0 where there is none; mass: (n,) or None."""
     with np.errstate(over="ignore", invalid="ignore"):
-        found = pair_distances(rows, name)
-    positive = found > 0
-    if not positive.any():
+        distances = pair_distances(rows, name)
+    positive = distances > 0
+    values = distances[positive]
+    if not values.size:
         return 0.0, 0.0
-    top = float(found.max(where=positive, initial=0.0))
-    if mass is not None:
-        first, second = np.triu_indices(len(mass), 1)
-        return weighted_median(found[positive], (mass[first] * mass[second])[positive]), top
-    return float(np.median(found if positive.all() else found[positive], overwrite_input=True)), top
-
-
-def _oddity(ratio: float) -> str:
-    """A sentence where the largest distance is so many times the median one."""
-    return (
-        ""
-        if ratio < OUTLIER_RATIO
-        else f"some rows lie {ratio:.1g} times the median distance apart: outliers?"
-    )
+    top = float(values.max())
+    if mass is None:
+        return float(np.median(values, overwrite_input=True)), top
+    first, second = np.triu_indices(len(mass), 1)
+    return weighted_median(values, (mass[first] * mass[second])[positive]), top
 
 
 def weighted_median(values: Vector, weights: Vector) -> float:
@@ -236,24 +205,11 @@ def weighted_median(values: Vector, weights: Vector) -> float:
     >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0]))
     1.5
     """
-    values, weights, before, total = _around_the_middle(values, weights)
     order = np.argsort(values, kind="stable")
-    below = before + np.cumsum(weights[order])
-    low, high = (int(np.searchsorted(below, total / 2.0 * (1.0 + e))) for e in (-1e-12, 1e-12))
+    below = np.cumsum(weights[order])
+    half = below[-1] / 2.0
+    low, high = np.searchsorted(below, [half * (1.0 - 1e-12), half * (1.0 + 1e-12)])
     return float(values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2.0
-
-
-def _around_the_middle(values: Vector, weights: Vector) -> tuple[Vector, Vector, float, float]:
-    """Some values around the weighted median with their weights, the weight below them, and the weight of all."""
-    total = float(weights.sum())
-    if len(values) < MANY_VALUES:
-        return values, weights, 0.0, total
-    steps = np.sort(values[:: len(values) // 2000])[::50]
-    bins = np.searchsorted(steps, values)
-    mass = np.cumsum(np.bincount(bins, weights, len(steps) + 1))
-    low, high = (int(np.searchsorted(mass, total * half)) for half in (0.5 - 1e-6, 0.5 + 1e-6))
-    kept = (bins >= low) & (bins <= min(high, len(steps)))
-    return values[kept], weights[kept], float(mass[low - 1]) if low else 0.0, total
 
 
 def _scale(X: Any, name: str, weights: Any) -> tuple[float, int, str]:

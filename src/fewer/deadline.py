@@ -42,7 +42,7 @@ class Deadline:
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit at all."""
+        """True where there is a limit at all."""
         return self.seconds < math.inf
 
     @property

@@ -338,14 +338,14 @@ class Distribution:
         if self.values is not None:
             return float(self.weights @ f(self.values) / self.weights.sum())
         rows = self.states.reshape(len(self), -1).astype(np.float64)
-        found = self.weights @ f(rows)
+        mean = self.weights @ f(rows)
         if self.rest:
             listed = np.unique(rows, axis=0)
             m, origin = np.array(self.shape, np.float64), self.origin.astype(np.float64)
             whole = float(Fraction(self._unlisted + len(self._table)) / self._unlisted)
             face = np.where(np.isin(np.arange(m.size), self.dims), uniform(m), f(origin))
-            found = found + self.rest * (whole * face - f(listed).sum(axis=0) / self._unlisted)
-        return float(found[0]) if len(self.shape) == 1 else found
+            mean = mean + self.rest * (whole * face - f(listed).sum(axis=0) / self._unlisted)
+        return float(mean[0]) if len(self.shape) == 1 else mean
 
     def sample(self, size: int, rng: Any = None) -> npt.NDArray[Any]:
         """`size` independent states, or values where states have them; `rng` is a seed, a Generator or None."""
@@ -393,7 +393,7 @@ class Distribution:
         return np.concatenate([self.codes, every[fresh]])
 
     def spelled_out(self) -> "Distribution":
-        """The same distribution with every state of the face listed and no `rest`."""
+        """Return the distribution with every state of the face listed and no `rest`."""
         if not self.rest:
             return self
         codes = self._all_codes()
@@ -408,9 +408,9 @@ class Distribution:
         values = as_numbers(
             [f(x) for x in (whole.states if self.values is None else self.values)], "what f returns"
         ).astype(np.float64)
-        held = whole.weights > 0  # an infinite f does not matter where there is no mass
+        has_mass = whole.weights > 0  # an infinite f does not matter where there is no mass
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = np.tensordot(whole.weights[held], values[held], axes=1)
+            mean = np.tensordot(whole.weights[has_mass], values[has_mass], axes=1)
         return float(mean) if mean.ndim == 0 else mean
 
     def marginal(self, dims: npt.ArrayLike) -> "Distribution":
@@ -443,7 +443,7 @@ class Distribution:
     @classmethod
     def from_dict(cls, content: Any) -> "Distribution":
         """What `to_dict` gave; anything else is refused with a sentence, but for entries that are not known."""
-        form.check_content(content, "what from_dict is given")
+        form.check_content(content, "the content")
         return cls(**form.fields_of(content))
 
     def to_json(self) -> str:

@@ -128,15 +128,15 @@ class Options:
         return [Option(one.name, one.default, **one.metadata) for one in every]
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], **more: Any) -> Self:
+    def of(cls, values: Mapping[str, Any], **more: Any) -> Self:
         """Options as a user names them; an unknown name is refused."""
         names = [one.name for one in cls.fields()]
-        for name in given:
+        for name in values:
             if name not in names:
                 close = difflib.get_close_matches(name, names, 1)
                 hint = f"did you mean {close[0]!r}?" if close else f"options are {', '.join(names)}"
                 raise InvalidInput(f"{name!r} is no option of {cls.job}; {hint}")
-        return cls(**given, **more)
+        return cls(**values, **more)
 
     def differs(self, name: str) -> bool:
         """Whether an option has another value than its default."""

@@ -21,14 +21,14 @@ R = TypeVar("R")
 
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """`work` on each of the items, in their order; the first of them that fails raises."""
-    given = list(items)
-    if len(given) < 2:
-        return [work(item) for item in given]
-    count = min(usable_cores(), MAX_THREADS, len(given))
+    parts = list(items)
+    if len(parts) < 2:
+        return [work(item) for item in parts]
+    count = min(usable_cores(), MAX_THREADS, len(parts))
     if count < 2:
-        return [work(item) for item in given]
+        return [work(item) for item in parts]
     with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(work, given))
+        return list(pool.map(work, parts))
 
 
 def usable_cores() -> int:

@@ -1,8 +1,9 @@
 """What objectives and constraints offer each other's partners: capabilities, not classes."""
 
+import math
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from ._validation import Indices, InvalidInput, Vector, lacking
 from .cover import Cover
@@ -11,16 +12,28 @@ from .spaces import Space, Units
 
 @runtime_checkable
 class Objective(Protocol):
-    """A convex functional F over distributions on a space, with its variational derivative."""
+    """A convex functional F over distributions on a space, with its variational derivative.
+
+    Further members are optional, each with a default:
+
+    - `smoothness`, infinite: beta with F[q] <= F[p] + <dF/dp, q - p> + beta/2 ‖q - p‖²
+    - `lower_bound`, -infinite: no distribution has a lower value; `lower_bound_for(entries)`: none
+      on at most so many entries; `lower_bound_attained`, False: some distribution has that value
+    - `scale`, the median |F| of some distributions: the size, above zero, of the terms that F is
+      summed from, of ‖Ap - b‖² the squared lengths of the columns; rounding is measured by it
+    - `slope_error(value)`, 0: how far rounding may move an entry of `slopes` where F has this value
+    - `work`: multiplications so far, about, so that a budget does not depend on the machine;
+      `entry_cost`, 1: those for one entry of a quadratic's H
+    - `prepare()`: a long first computation that can be done beforehand, with pauses
+    - `normalised()`: (G, e) with F = 2**e G and numbers near one; `near_one()`: without any work
+    - `centred(units, others)`: of a quadratic that is a squared distance, F[p] = pᵀGp where Σp = 1,
+      the block of G, the inner products with the target for origin. A quadratic without it may be
+      negative, and is served by quadratic programmes.
+    """
 
     @property
     def space(self) -> Space:
         """Where p lives."""
-        ...
-
-    @property
-    def smoothness(self) -> float:
-        """beta with F[q] <= F[p] + <dF/dp, q - p> + beta/2 ‖q - p‖²; infinite when there is none."""
         ...
 
     def value(self, p: Vector) -> float:
@@ -262,40 +275,57 @@ class Sparsity(Protocol):
 
 
 @runtime_checkable
-class Approximating(Protocol):
-    """A constraint whose projection may not be the nearest member."""
+class Choosing(Protocol):
+    """A sparse set whose faces are not whole, that knows what is best on one."""
 
-    @property
-    def projection_note(self) -> str:
-        """What a result that depends on projections should say; empty where they are exact."""
+    def best_with(self, objective: Any, units: Indices) -> Vector | None:
+        """The best member on the face of these units, or a good one; None where there is none."""
         ...
 
 
 def implements(thing: object, *protocols: type) -> bool:
     """Whether `thing` has every member; unlike isinstance it never evaluates a costly property."""
     kind = thing if isinstance(thing, type) else type(thing)
-    for protocol in protocols:
-        if not _in_class(kind, protocol) and missing(thing, protocol):
-            return False
-    return True
+    return all(
+        _in_class(kind, protocol) or not lacking(thing, members(protocol)) for protocol in protocols
+    )
 
 
 @lru_cache(maxsize=512)
 def _in_class(kind: type, protocol: type) -> bool:
     """Whether a class itself has every member, known after the first time: searches ask thousands of times."""
-    return not missing(kind, protocol)
+    return not lacking(kind, members(protocol))
+
+
+@cache
+def members(protocol: type) -> tuple[str, ...]:
+    """The names a protocol asks for."""
+    return tuple(sorted(name for name in vars(protocol) if not name.startswith("_")))
+
+
+def require(thing: object, protocol: type, who: str) -> None:
+    """Raise a sentence that names what `thing` lacks of `protocol`."""
+    lacks = lacking(thing, members(protocol))
+    if lacks:
+        kind = f"{protocol.__name__} ({', '.join(members(protocol))})"
+        raise InvalidInput(
+            f"{who} needs a thing with {kind}; {type(thing).__name__} lacks {', '.join(lacks)}"
+        )
+
+
+def smoothness_of(objective: object) -> float:
+    """The smoothness that an objective declares; infinite where it declares none."""
+    return float(getattr(objective, "smoothness", math.inf))
 
 
 def whole_faces(constraint: object) -> bool:
     """Whether the constraint is made of faces, and every distribution on one of them is a member."""
-    sparse: Any = constraint
-    return implements(constraint, Sparsity) and bool(sparse.whole_faces)
+    return implements(constraint, Sparsity) and bool(cast("Sparsity", constraint).whole_faces)
 
 
 def projection_note(constraint: object) -> str:
     """What to say of projections onto a constraint; empty where they are exact."""
-    approximate: Any = constraint
-    return str(approximate.projection_note) if implements(constraint, Approximating) else ""
+    return str(getattr(constraint, "projection_note", ""))
 
 
 def refits(constraint: object) -> bool:
@@ -306,29 +336,8 @@ def refits(constraint: object) -> bool:
 def require_whole_faces(constraint: object, who: str) -> None:
     """Raise a sentence where a solver that takes faces whole meets further bounds."""
     require(constraint, Sparsity, f"{who}'s constraint")
-    if not whole_faces(constraint):
+    if not whole_faces(constraint) and not implements(constraint, Choosing):
         raise InvalidInput(
             f"{who} takes faces whole and cannot keep weight bounds, include, exclude or groups; use iht, "
             f"whose projection keeps them exactly"
-        )
-
-
-@cache
-def members(protocol: type) -> tuple[str, ...]:
-    """The names a protocol asks for."""
-    return tuple(sorted(name for name in vars(protocol) if not name.startswith("_")))
-
-
-def missing(thing: object, protocol: type) -> list[str]:
-    """The names of a protocol that `thing` does not have."""
-    return lacking(thing, members(protocol))
-
-
-def require(thing: object, protocol: type, who: str) -> None:
-    """Raise a sentence that names what `thing` lacks of `protocol`."""
-    lacks = missing(thing, protocol)
-    if lacks:
-        kind = f"{protocol.__name__} ({', '.join(members(protocol))})"
-        raise InvalidInput(
-            f"{who} needs a thing with {kind}; {type(thing).__name__} lacks {', '.join(lacks)}"
         )

@@ -224,14 +224,12 @@ class Result:
     @cached_property
     def assignment(self) -> Indices:
         """Points: the most similar one of each row that they stand for; see `fewer.assign`."""
-        found: Indices = self._source().assignment(self)
-        return found
+        return self._source().assignment(self)  # type: ignore[no-any-return]
 
     @cached_property
     def shares(self) -> Vector:
         """Points: the share of the rows that each is the most similar one of."""
-        found: Vector = self._source().shares(self)
-        return found
+        return self._source().shares(self)  # type: ignore[no-any-return]
 
     def criticisms(self, n: int, method: str = "residual") -> Indices:
         """Points: the n rows that they represent worst, the worst first.
@@ -248,8 +246,7 @@ class Result:
         ndarray of int of shape (n,)
             Rows of what the points stand for.
         """
-        found: Indices = self._source().criticisms(self, n, method)
-        return found
+        return self._source().criticisms(self, n, method)  # type: ignore[no-any-return]
 
     def _source(self) -> Any:
         """The rows that points stand for."""
@@ -276,7 +273,7 @@ class Result:
         return self.indices[order], weights[order]
 
     def named(self, unit: str, loss: str, total: int | None = None) -> "Result":
-        """The same, spoken of in these words; `total` units could have been kept, all of the space by default."""
+        """Return the result spoken of in these words; `total` units could have been kept, all by default."""
         return replace(self, words=Words(unit, self.words.total if total is None else total, loss))
 
     def to_frame(self, backend: str | None = None) -> Any:

@@ -92,7 +92,8 @@ class Rules:
         fewest = max(self.needed(self.include), math.ceil((1.0 - SUM_ERROR) / self.max_weight), 1)
         if self.min_weight == 0.0:
             return fewest, self.most_held
-        return fewest, min(self.most_held, math.floor((1.0 + SUM_ERROR) / self.min_weight))
+        most = (1.0 + SUM_ERROR) / self.min_weight
+        return fewest, self.most_held if most >= self.most_held else math.floor(most)
 
     @property
     def strict(self) -> bool:

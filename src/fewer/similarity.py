@@ -240,7 +240,7 @@ def _range(numbers: Any) -> Any:
 
 
 def require_semidefinite(gram: Any, what: str) -> None:
-    """A sentence where a symmetric matrix, or some hundred rows and columns of a large one, has a negative eigenvalue.
+    """Refuse a symmetric matrix that has a negative eigenvalue, or of which some hundred rows and columns have one.
 
     As much as rounding leaves of zero, 1e-6 of the largest, is tolerated: matrices are often
     computed in float32.

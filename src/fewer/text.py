@@ -24,7 +24,7 @@ def visible(text: Any) -> str:
     >>> print(visible("red \x1b[31m, and\na line"))
     red \x1b[31m, and\na line
     """
-    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
+    return CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 
 def shown_path(path: str | os.PathLike[str]) -> str:

@@ -44,8 +44,7 @@ class _Limited:
         with self.lock:
             self.inside += 1
             if self.inside == 1:
-                found = _libraries()
-                self.before = [(library, library.get_num_threads() or 1) for library in found]
+                self.before = [(each, each.get_num_threads() or 1) for each in _libraries()]
                 for library, many in self.before:
                     if many > 1:
                         _set_threads(library, 1)
@@ -62,10 +61,10 @@ class _Limited:
         """The number of threads that BLAS had before anyone entered."""
         with self.lock:
             if self.inside:
-                found = [many for _, many in self.before]
+                counts = [many for _, many in self.before]
             else:
-                found = [library.get_num_threads() or 1 for library in _libraries()]
-            return max(found, default=1)
+                counts = [library.get_num_threads() or 1 for library in _libraries()]
+            return max(counts, default=1)
 
 
 _limited = _Limited()

@@ -137,11 +137,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
             self.__dict__.update(before)
             raise
 
-    def _forget(self, *kept: str) -> None:
-        """Delete what was learned, but for the attributes `kept`."""
+    def _forget(self, *but: str) -> None:
+        """Delete what was learned, but for the attributes `but`."""
         self._stream = None
         for name in list(vars(self)):
-            if name.endswith("_") and name not in kept:
+            if name.endswith("_") and name not in but:
                 delattr(self, name)
 
     def _update(self, summary: Any) -> None:

@@ -43,9 +43,9 @@ def split_evenly(X: Any, k: int, **options: Any) -> tuple[Indices, Indices]:
     >>> len(first), len(second), sorted(int(i > 1) for i in second)
     (2, 2, [0, 1])
     """
-    given = [name for name in FIXED if name in options]
-    if given:
-        raise InvalidInput(f"{given[0]} is not for a split: its rows count alike, and stay rows")
+    fixed = [name for name in FIXED if name in options]
+    if fixed:
+        raise InvalidInput(f"{fixed[0]} is not for a split: its rows count alike, and stay rows")
     if options.get("missing") == "drop":
         raise InvalidInput(
             "missing='drop' would leave rows in neither part; use 'impute' or 'category', or drop them"

@@ -97,9 +97,9 @@ class Summary:
         [0.7, 0.3]
         """
         steps = STEPS[self.job]
-        asked = steps.options.of({"rng": 0, **options})
-        asked.serve(*SEARCH_OPTIONS, *steps.of_answer, road="solve; give it to summarize")
-        return steps.answer(self.state, k, asked)
+        checked = steps.options.of({"rng": 0, **options})
+        checked.serve(*SEARCH_OPTIONS, *steps.of_answer, road="solve; give it to summarize")
+        return steps.answer(self.state, k, checked)
 
 
 def summarize(
@@ -151,11 +151,11 @@ def summarize(
         raise InvalidInput("block must have at least one row; pass over empty ones")
     own = {name: options.pop(name) for name in steps.own if name in options}
     seed = {"rng": 0} if "rng" in steps.of_rows else {}
-    asked = steps.options.of({**seed, **options})
-    asked.serve(*steps.of_rows, road="summarize; give it to solve")
-    target = own.get("y", getattr(asked, "labels", None))
-    rows = with_rows(rows, target, asked.sample_weight)
-    state = steps.summary(rows, None if plan is None else plan.state, asked, own)
+    checked = steps.options.of({**seed, **options})
+    checked.serve(*steps.of_rows, road="summarize; give it to solve")
+    target = own.get("y", getattr(checked, "labels", None))
+    rows = with_rows(rows, target, checked.sample_weight)
+    state = steps.summary(rows, None if plan is None else plan.state, checked, own)
     X = gathered(rows.X)
     about: dict[str, Any] = {
         "job": job,
@@ -163,7 +163,7 @@ def summarize(
         "number of columns": width(X),
     }
     about["columns"] = names_of(X) if is_frame(X) else None
-    values = own | {name: getattr(asked, name) for name in steps.of_rows}
+    values = own | {name: getattr(checked, name) for name in steps.of_rows}
     if plan is not None:
         about |= {**plan.about, **about, "rows of the plan": plan.rows}
         values = own
@@ -196,10 +196,10 @@ class Steps:
 
 def _points_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
     if plan is not None:
-        made = plan_of(plan) if isinstance(plan, FirstSummary) else plan.plan
+        second = plan_of(plan) if isinstance(plan, FirstSummary) else plan.plan
         if own.get("kept") is None:
-            return SecondSummary.of(block, made)
-        return coreset_of(block, made, as_integer(own["kept"], "kept", 1))
+            return SecondSummary.of(block, second)
+        return coreset_of(block, second, as_integer(own["kept"], "kept", 1))
     named = {name: getattr(options, name) for name in ("labels", "sample_weight")}
     roles = {name: value if isinstance(value, str) else None for name, value in named.items()}
     roles["labels"] = block.y if roles["labels"] is None else roles["labels"]

@@ -1,7 +1,11 @@
-"""Descent on the simplex of a face, for smooth F."""
+"""Descent on the simplex of a face, for smooth F.
+
+A search is asked for `value_at(weights)`, for `slopes_at(weights, value)`, None where the gradient
+is no guide, and whether it is `done`; it keeps the best `weights` and their `value`.
+"""
 
 import math
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -9,9 +13,8 @@ from .._compiled.simplex import project_simplex
 from .._validation import Vector
 from ..active_set import simplex_weights
 
-MOST_STEPS = 100
-"""Quasi-Newton steps; superlinear convergence needs a few dozen."""
-MOST_ACCELERATED = 2000
+MOST_STEPS, MOST_ACCELERATED = 100, 2000
+"""Quasi-Newton steps, of which superlinear convergence needs a few dozen; and accelerated ones."""
 SHARES = 0.1, 1e-2, 1e-4, 1e-6
 """Shares of even weights that are mixed in to find a point with a gradient."""
 IDLE = 3
@@ -21,32 +24,15 @@ STALLED, PATIENCE = 1e-7, 20
 MOST_HALVINGS, MOST_FINITE = 60, 4
 """Halvings of a quasi-Newton step, and how many of them where F is finite: a smooth F needs few."""
 
-
-class Descending(Protocol):
-    """What a descent asks: F and its slopes on a face, and whether they are enough."""
-
-    weights: Vector
-    value: float
-
-    def value_at(self, weights: Vector) -> float:
-        """F."""
-        ...
-
-    def slopes_at(self, weights: Vector, value: float) -> Vector | None:
-        """Its gradient, None where it is not finite."""
-        ...
-
-    @property
-    def done(self) -> bool:
-        """Whether to stop."""
-        ...
+Point = tuple[Vector, float, Vector | None]
+"""Weights, F and its slopes there."""
 
 
-def inner_point(search: Descending) -> tuple[Vector, float, Vector | None]:
+def inner_point(search: Any) -> Point:
     """The best point so far, or one near it inside the face, where the gradient is finite."""
-    weights, value = search.weights, search.value
+    best: Vector = search.weights
+    weights, value = best, search.value
     slopes = search.slopes_at(weights, value)
-    best = weights
     for share in SHARES:
         if slopes is not None:
             break
@@ -56,20 +42,20 @@ def inner_point(search: Descending) -> tuple[Vector, float, Vector | None]:
     return weights, value, slopes
 
 
-def quasi_newton(search: Descending) -> None:
+def quasi_newton(search: Any) -> None:
     """Minimise F by quadratic models on the simplex whose curvature is learnt from the gradients (BFGS).
 
     Each model is minimised exactly, so entries leave and join the support many at a time.
     """
     w, value, slopes = inner_point(search)
-    idle = 0
-    B = np.eye(w.size) * (float(np.ptp(slopes)) or 1.0 if slopes is not None else 1.0)
+    if slopes is None:
+        return
+    idle, B = 0, np.eye(w.size) * (float(np.ptp(slopes)) or 1.0)
     for _ in range(MOST_STEPS):
-        if slopes is None or search.done or idle > IDLE:
+        if search.done or idle > IDLE:
             return
         target = simplex_weights(0.5 * B, 0.5 * (B @ w - slopes), w)
-        move = target - w
-        promise = -float(slopes @ move)
+        promise = float(slopes @ (w - target))
         if not promise > 0.0:
             return
         after, after_value, after_slopes = line(search, w, value, target, promise)
@@ -80,9 +66,7 @@ def quasi_newton(search: Descending) -> None:
         w, value, slopes = after, after_value, after_slopes
 
 
-def line(
-    search: Descending, w: Vector, value: float, target: Vector, promise: float
-) -> tuple[Vector, float, Vector | None]:
+def line(search: Any, w: Vector, value: float, target: Vector, promise: float) -> Point:
     """The first of target, halfway there, a quarter of the way, ... where F falls enough and has a gradient."""
     length, finite = 1.0, 0
     for _ in range(MOST_HALVINGS):
@@ -110,45 +94,44 @@ def updated(B: Vector, step: Vector, change: Vector) -> Vector:
         return B
     if seen < 0.2 * expected:
         share = 0.8 * expected / (expected - seen)
-        change = share * change + (1.0 - share) * along
-        seen = 0.2 * expected
+        change, seen = share * change + (1.0 - share) * along, 0.2 * expected
     return B - np.outer(along, along) / expected + np.outer(change, change) / seen
 
 
-def accelerated(search: Descending) -> None:
+def accelerated(search: Any) -> None:
     """Accelerated projected descent: backtracking finds the step, momentum restarts when F rises; for large faces.
 
     Source: Beck & Teboulle, SIAM J. Imaging Sci. 2 (2009); O'Donoghue & Candès, Found. Comput.
     Math. 15 (2015).
     """
-    w, value, slopes = inner_point(search)
-    ahead, ahead_value, ahead_slopes = w, value, slopes
-    t, mu, idle = 1.0, 1.0, 0
+    best: Point = inner_point(search)
+    ahead, t, mu, idle = best, 1.0, 1.0, 0
     for _ in range(MOST_ACCELERATED):
-        if search.done or ahead_slopes is None:
+        w, value, _slopes = best
+        if search.done or ahead[2] is None:
             return
-        after, after_value, mu = projected(search, ahead, ahead_value, ahead_slopes, mu)
-        if after_value > value and t == 1.0:
-            return
+        after, after_value, mu = projected(search, ahead[0], ahead[1], ahead[2], mu)
         if after_value > value:  # momentum overshot: from w itself the next step descends
-            ahead, ahead_value, ahead_slopes, t = w, value, slopes, 1.0
+            if t == 1.0:
+                return
+            ahead, t = best, 1.0
             continue
         idle = idle + 1 if value - after_value <= STALLED * abs(value) else 0
-        slopes = search.slopes_at(after, after_value)
-        if idle > PATIENCE or slopes is None:
+        best = after, after_value, search.slopes_at(after, after_value)
+        if idle > PATIENCE or best[2] is None:
             return
         t_next = (1.0 + math.sqrt(1.0 + 4.0 * t * t)) / 2.0
         beyond = np.maximum(after + (t - 1.0) / t_next * (after - w), 0.0)
-        w, value, t, mu = after, after_value, t_next, 2.0 * mu
-        ahead = beyond / beyond.sum()
-        ahead_value = search.value_at(ahead)
-        ahead_slopes = search.slopes_at(ahead, ahead_value)
-        if ahead_slopes is None:
-            ahead, ahead_value, ahead_slopes, t = w, value, slopes, 1.0
+        beyond /= beyond.sum()
+        beyond_value = search.value_at(beyond)
+        ahead = beyond, beyond_value, search.slopes_at(beyond, beyond_value)
+        t, mu = t_next, 2.0 * mu
+        if ahead[2] is None:
+            ahead, t = best, 1.0
 
 
 def projected(
-    search: Descending, w: Vector, value: float, slopes: Vector, mu: float
+    search: Any, w: Vector, value: float, slopes: Vector, mu: float
 ) -> tuple[Vector, float, float]:
     """A projected step whose length mu is halved until F keeps its quadratic promise."""
     while True:

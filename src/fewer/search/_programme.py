@@ -8,8 +8,8 @@ from .._validation import Indices, Vector
 from ..constraints.conditions import Conditions
 from ..programmes import Solved, linear_programme, quadratic_programme
 from ..protocols import FaceSolvable, Programmed, Quadratic, implements
-from ._face import face_best
 from ._relaxation import vertex
+from .face import face_best
 from .fit import on_support
 
 LOOSE = 1e-8

@@ -8,7 +8,7 @@ from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..probe import is_ours
 from ..protocols import (
-    Centred,
+    Choosing,
     Covered,
     Direct,
     FaceSolvable,
@@ -58,6 +58,7 @@ def served(objective: Objective, constraint: Any) -> bool:
         return True
     return (
         whole_faces(constraint)
+        or implements(constraint, Choosing)
         or distances(objective, constraint)
         or programmed(objective, constraint)
     )
@@ -103,4 +104,4 @@ def knows_its_optimum(objective: Any, constraint: Any) -> bool:
 
 def squared_distance(objective: Any) -> bool:
     """Whether a quadratic is a squared distance to a target: ours are, others where they offer `centred`."""
-    return is_ours(objective) or implements(objective, Centred)
+    return is_ours(objective) or hasattr(objective, "centred")

@@ -9,7 +9,14 @@ from .._validation import Indices, InvalidInput, Vector, as_integer, as_number
 from ..active_set import box_weights
 from ..deadline import Deadline
 from ..probe import scale_of
-from ..protocols import Centred, Constraint, Objective, Quadratic, implements, projection_note
+from ..protocols import (
+    Constraint,
+    Objective,
+    Quadratic,
+    implements,
+    projection_note,
+    smoothness_of,
+)
 from ..result import Result, Status
 from ..search.fit import affordable, on_support, refit_cost
 from ..search.paths import slope_error
@@ -84,7 +91,7 @@ def frank_wolfe(
     tol = as_number(tol, "tol", allow_equal=True)
     max_iter = as_integer(max_iter, "max_iter", 1)
     check_partners(objective, constraint, "frank_wolfe")
-    if not implements(objective, Quadratic) and objective.smoothness == math.inf:
+    if not implements(objective, Quadratic) and smoothness_of(objective) == math.inf:
         raise InvalidInput(
             "frank_wolfe needs an objective of finite smoothness; use iht with Backtracking()"
         )
@@ -168,9 +175,7 @@ def _rise(objective: Any, p: Vector, best: int, worst: int, slope: float) -> flo
     """How much the derivative along the line grows until the mass is gone; of a quadratic from two columns alone."""
     if implements(objective, Quadratic):
         pair = np.array([best, worst])
-        block = (objective.centred if implements(objective, Centred) else objective.cross)(
-            pair, pair
-        )
+        block = getattr(objective, "centred", objective.cross)(pair, pair)
         return float(2.0 * p[worst] * (block[0, 0] + block[1, 1] - block[0, 1] - block[1, 0]))
     far = p.copy()
     far[best] += far[worst]

@@ -16,6 +16,7 @@ from ..protocols import (
     implements,
     projection_note,
     refits,
+    smoothness_of,
     whole_faces,
 )
 from ..result import Result
@@ -140,7 +141,7 @@ def default_rule(objective: Objective, constraint: Constraint) -> StepRule:
         return Refitting() if implements(objective, Quadratic) else Doubling(refit=True)
     if implements(constraint, Sparsity):
         return Doubling(refit=implements(objective, FaceSolvable) and refits(constraint))
-    return Momentum() if objective.smoothness < math.inf else Backtracking()
+    return Momentum() if smoothness_of(objective) < math.inf else Backtracking()
 
 
 def random_member(constraint: Constraint, rng: np.random.Generator) -> Vector:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from .._validation import Vector, as_number, known
-from ..protocols import Constraint, Objective, Sparsity, implements, refits
+from ..protocols import Constraint, Objective, Sparsity, implements, refits, smoothness_of
 from ..result import Status
 from ..search.conditioned import best_weights
 from ..search.faces import face_best
@@ -56,8 +56,9 @@ def moved(p: Vector, other: Vector) -> float:
     return float(np.abs(p - other).max())
 
 
-def reciprocal(smoothness: float) -> float:
-    """1 / smoothness, or 1 where that is no help."""
+def longest_step(objective: Objective) -> float:
+    """1 / smoothness, with which every step descends; 1 where F has none."""
+    smoothness = smoothness_of(objective)
     return 1.0 / smoothness if 0.0 < smoothness < math.inf else 1.0
 
 
@@ -99,7 +100,7 @@ class Constant(StepLength):
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """p <- Π(p - mu dF/dp) until nothing moves."""
-        mu = self.mu or reciprocal(objective.smoothness)
+        mu = self.mu or longest_step(objective)
         while True:
             after = forward(objective, constraint, p, mu)
             yield Step(after)
@@ -143,8 +144,8 @@ class Doubling(StepLength):
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """p <- Π(p - mu dF/dp); it ends when even the longest step leads nowhere."""
-        smooth = 0.0 < objective.smoothness < math.inf
-        mu = self.mu or (1.0 / (64.0 * objective.smoothness) if smooth else 0.1)
+        smooth = 0.0 < smoothness_of(objective) < math.inf
+        mu = self.mu or (longest_step(objective) / 64.0 if smooth else 0.1)
         doublings, best = 0, math.inf
         support = constraint.support(p).tobytes()
         seen = {support}
@@ -191,7 +192,7 @@ class Backtracking(StepLength):
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """Descending iterates, until no step of any length helps or nothing moves."""
-        mu = self.mu or 16.0 * reciprocal(objective.smoothness)
+        mu = self.mu or 16.0 * longest_step(objective)
         smallest = mu * 2.0**-MOST_DOUBLINGS
         value = objective.value(p)
         while True:
@@ -312,7 +313,7 @@ class Momentum(StepLength):
 
     def path(self, objective: Objective, constraint: Constraint, p: Vector, tol: float) -> Steps:
         """p <- Π(u - mu dF/du) with u the extrapolated point."""
-        mu = self.mu or reciprocal(objective.smoothness)
+        mu = self.mu or longest_step(objective)
         before, value, t = p, objective.value(p), 1.0
         while True:
             t_next = (1.0 + math.sqrt(1.0 + 4.0 * t * t)) / 2.0

@@ -249,7 +249,7 @@ def dates_of(table: Any) -> dict[Any, Vector]:
     >>> dates_of(pd.DataFrame({"a": [1.0, 2.0]}, index=["1970-01-02", "1970-01-01"]))
     {'index': array([86400.,     0.])}
     """
-    found = {}
+    dates = {}
     if index_of(table) is not None and table.index.nlevels == 1:
         name = "index" if table.index.name is None else table.index.name
         column = columns_of(table.index.to_frame(index=False, name=name))[0]
@@ -257,11 +257,11 @@ def dates_of(table: Any) -> dict[Any, Vector]:
             if column.kind == "date" or (
                 column.kind == "category" and str(column.values[0]).count("-") > 1
             ):
-                found[name] = instants(column)
+                dates[name] = instants(column)
     for column in columns_of(table):
         if column.kind == "date" and column.missing is None:
-            found[column.name] = np.asarray(column.values, np.float64)
-    return found
+            dates[column.name] = np.asarray(column.values, np.float64)
+    return dates
 
 
 def instants(column: Column) -> Vector:

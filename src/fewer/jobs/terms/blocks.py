@@ -43,7 +43,7 @@ class TermsSummary:
 
     @classmethod
     def of(cls, block: Block, schema: Schema) -> "TermsSummary":
-        """Of a block."""
+        """Compute the factor of a block."""
         read = schema.read(block)
         X = read.numbers.toarray() if sp.issparse(read.numbers) else read.numbers
         if read.y is None:
@@ -65,7 +65,7 @@ class TermsSummary:
 
     @classmethod
     def merged(cls, parts: Sequence["TermsSummary"]) -> "TermsSummary":
-        """Of all their blocks."""
+        """Compute the factor of several blocks."""
         if len({part.factor.shape[1] for part in parts}) > 1:
             raise InvalidInput(f"all blocks must have {parts[0].factor.shape[1] - 1} columns")
         rows, dropped = sum(part.rows for part in parts), sum(part.dropped for part in parts)

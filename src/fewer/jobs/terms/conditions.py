@@ -21,9 +21,9 @@ def conditions_of(
         return None
     if (previous is None) != (max_turnover is None):
         raise InvalidInput("previous and max_turnover go together: give both or neither")
-    held = None if previous is None else weights_of(previous, names, n)
+    before = None if previous is None else weights_of(previous, names, n)
     if constraints is None:
-        return Conditions(previous=held, max_turnover=max_turnover)
+        return Conditions(previous=before, max_turnover=max_turnover)
     try:
         G, h = constraints
     except (TypeError, ValueError):
@@ -32,24 +32,25 @@ def conditions_of(
         ) from None
     rows, called = _rows_of(G, names, n)
     right = as_vector(np.atleast_1d(as_array(h, "h")), (len(rows),), "h")
-    return Conditions(rows, right, held, max_turnover, called)
+    return Conditions(rows, right, before, max_turnover, called)
 
 
-def weights_of(given: Any, names: Sequence[Any] | None, n: int, option: str = "previous") -> Vector:
+def weights_of(
+    values: Any, names: Sequence[Any] | None, n: int, option: str = "previous"
+) -> Vector:
     """Weights of n columns: an array, a mapping or Series by name (other columns have none), or a Result."""
-    if isinstance(given, Result):
-        given = given.p
-    if is_indexed(given) and names is not None:
-        given = dict(zip(given.index, given.tolist(), strict=True))
-    if not isinstance(given, Mapping):
-        return as_vector(given, (n,), option)
+    if isinstance(values, Result):
+        values = values.p
+    if is_indexed(values) and names is not None:
+        values = dict(zip(values.index, values.tolist(), strict=True))
+    if not isinstance(values, Mapping):
+        return as_vector(values, (n,), option)
     if names is None:
         raise InvalidInput(f"{option} goes by names, which needs a table; give {n} weights")
-    place, weights = {name: at for at, name in enumerate(names)}, np.zeros(n)
-    for name, weight in given.items():
-        weights[place[known_name(name, names, option)]] = float(
-            as_array(weight, f"{option} of {shown(name)}")
-        )
+    weights = np.zeros(n)
+    for name, weight in values.items():
+        place = names.index(known_name(name, names, option))
+        weights[place] = float(as_array(weight, f"{option} of {shown(name)}"))
     return weights
 
 

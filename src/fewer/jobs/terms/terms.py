@@ -18,7 +18,7 @@ from .options import TermsOptions
 from .tracking import Tracked
 
 PRICES = "X and y look like prices in order of time: returns='simple' tracks their returns instead"
-"""What is said of numbers that are positive, steady, and badly tracked."""
+"""The note on numbers that are positive, steady, and badly tracked."""
 
 
 @takes(TermsOptions)
@@ -80,8 +80,8 @@ def terms(X: Any, y: Any, k: int, **options: Any) -> Result:
     >>> round(float(abs(moved.p - [0.0, 0.5, 0.5, 0.0]).sum()), 6)
     0.4
     """
-    with TermsOptions.of(options).watched() as given:
-        return track(prepare(X, y, given), k, given)
+    with TermsOptions.of(options).watched() as own:
+        return track(prepare(X, y, own), k, own)
 
 
 def prepare(X: Any, y: Any, options: TermsOptions) -> Tracked:
@@ -96,41 +96,42 @@ def prepare(X: Any, y: Any, options: TermsOptions) -> Tracked:
 
 
 def track(data: Tracked, k: int, options: TermsOptions) -> Result:
-    """At most k columns of data that were prepared."""
+    """Return at most k columns of data that were prepared."""
     F = options.objective(data.X, data.y, data.sample_weight)
     as_integer(k, "k", 1, F.space.size, "columns")
-    C = options.constraint(F.space, k, data)
-    return tracked_by(F, C, data, options)
+    return tracked_by(F, options.constraint(F.space, k, data), data, options)
 
 
 def tracked_by(F: Any, C: SparseSimplex, data: Tracked, options: TermsOptions) -> Result:
     """Minimise F over C, with the names and notes of the data."""
-    found = hinted(solve(F, C, options), F)
-    words = Words("columns", data.candidates(F.space.size), options.objective_name)
-    note = "; ".join(filter(None, (found.note, data.note)))
-    return replace(found, labels=data.labels(found.indices), note=note, words=words)
+    result = solve(F, C, options)
+    hint = PRICES if misses_prices(F, result) else ""
+    return replace(
+        result,
+        labels=data.labels(result.indices),
+        note="; ".join(filter(None, (result.note, hint, data.note))),
+        words=Words("columns", data.candidates(F.space.size), options.objective_name),
+    )
 
 
 def solve(F: Any, C: SparseSimplex, options: TermsOptions | BinsOptions) -> Result:
     """Run a solver by name."""
     deadline, callback = options.deadline, options.callback
-    found = minimize(F, C, options.solver, time_limit=deadline, rng=options.rng, callback=callback)
-    return replace(found, seconds=deadline.elapsed(), loss=loss_of(F, found))
+    result = minimize(F, C, options.solver, time_limit=deadline, rng=options.rng, callback=callback)
+    return replace(result, seconds=deadline.elapsed(), loss=loss_of(F, result))
 
 
-def loss_of(F: Any, found: Result) -> float | None:
-    """The loss of an answer without the ridge, where the objective has one."""
+def loss_of(F: Any, result: Result) -> float | None:
+    """Return the loss of an answer without the ridge, where the objective has one."""
     if not hasattr(F, "ridge"):
         return None
-    return float(F.loss(found.p)) if F.ridge else found.value
+    return float(F.loss(result.p)) if F.ridge else result.value
 
 
-def hinted(found: Result, F: Any) -> Result:
-    """The result, with a hint where F compares numbers like prices, of whose variance more than a tenth is left."""
+def misses_prices(F: Any, result: Result) -> bool:
+    """Return whether F compares numbers like prices, of whose variance more than a tenth is left."""
     if not isinstance(F.A, np.ndarray) or not resemble_prices(F.A, F.b):
-        return found
+        return False
     size = np.abs(F.b).max()
-    left, b = (F.A @ found.p - F.b) / size, F.b / size
-    if left @ left <= 0.1 * np.square(b - b.mean()).sum():
-        return found
-    return replace(found, note="; ".join(filter(None, (found.note, PRICES))))
+    left, b = (F.A @ result.p - F.b) / size, F.b / size
+    return bool(left @ left > 0.1 * np.square(b - b.mean()).sum())

@@ -162,7 +162,7 @@ class Tracked:
         panel = Panel(values, words, rows, labels).without_gaps(options.missing, fixes)
         if options.returns is not None:
             panel = panel.returns(options.returns)
-        data = self.of_rows(panel.rows).said(note).said(panel.note)
+        data = self.of_rows(panel.rows).noted(note).noted(panel.note)
         X = np.zeros(data.X.shape)
         X[:, places] = panel.values[:, :p]
         y = np.ascontiguousarray(panel.values[:, p:]).reshape(data.y.shape)
@@ -185,20 +185,20 @@ class Tracked:
         if self.names is None:
             return self
         n = self.X.shape[1]
-        kept = np.union1d(np.setdiff1d(np.arange(n), self.exclude), self.refused).astype(np.int64)
-        exclude, include = (np.searchsorted(kept, some) for some in (self.refused, self.include))
+        places = np.union1d(np.setdiff1d(np.arange(n), self.exclude), self.refused).astype(np.int64)
+        exclude, include = (np.searchsorted(places, some) for some in (self.refused, self.include))
         groups = self.groups
         return replace(
             self,
-            X=self.X[:, kept],
-            names=[self.names[i] for i in kept],
+            X=self.X[:, places],
+            names=[self.names[i] for i in places],
             include=include,
             exclude=exclude,
-            groups=None if groups is None else Groups(groups.codes[kept], groups.names),
+            groups=None if groups is None else Groups(groups.codes[places], groups.names),
             refused=exclude,
         )
 
-    def said(self, note: str) -> "Tracked":
+    def noted(self, note: str) -> "Tracked":
         """Return the data with one more note."""
         return replace(self, note="; ".join(filter(None, (self.note, note))))
 
@@ -250,7 +250,7 @@ def _of_table(
         data = (
             data
             if options.date is not None
-            else data.said(f"sorted the rows by {shown(order.name)}")
+            else data.noted(f"sorted the rows by {shown(order.name)}")
         )
     rows = None if order is None else order.rows
     return data.cleaned(np.array(schema.places), options, rows, index_of(X))

@@ -1,0 +1,389 @@
+"""The minimum of a convex F over the distributions on one face, with a proven lower bound."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._validation import Indices, Vector
+from ..probe import samples, scale_of
+from ..protocols import FaceSolvable, Objective, implements
+from ._descent import accelerated, quasi_newton
+
+PRECISION, ROUNDING = 1e-9, 1e-13
+"""A minimum is found when its gap is below this share of |F|, plus this share of the size of F's terms."""
+ROUGH = 0.1
+"""The share of (enough - bound) at which a gap is small enough for a bound that only has to decide about a branch."""
+LARGE_FACE = 300
+"""Entries from which a quasi-Newton matrix costs more than the gradients it saves."""
+MOST_CUTTING, FEW_CUTS, MANY_CUTS = 300, 10, 40
+"""Cutting planes on one face; for one price of mass outside it; and how many are as dear as a descent."""
+STAYS = 0.5
+"""The share of the mass outside a face that a price has to take away."""
+MOST_TRUST, NEAR = 4, 1e-4
+"""Descents that may fail in a row after many that did not; one that comes as near, relative to F, has not failed."""
+STEEPEST = 1e7
+"""A slope that promises a fall of so many times the size of F's terms is as good as infinite."""
+MOST_TRIED, MOST_CORNERS = 4096, 64
+"""Entries of a space and of a face that are tried one by one where F is infinite at the even distribution."""
+SHARES, MOST_MIXED = (0.5, 1e-3, 1e-6, 1e-12), 20
+"""Shares of other entries that are mixed in to find out where F is finite, and how many mixtures of several."""
+PRICES, CANCELLED = (1.0, 1e2, 1e4, 1e6), 1e-14
+"""Prices of mass outside a face, in sizes of F's terms, and the share of them that rounding may take from a bound."""
+MOST_CUTS, MOST_ENTRIES = 400, 2**23
+"""Cuts kept at once, the oldest goes first; entries of all cuts together, 64 MB."""
+ZERO = 1e-11
+"""Below this a reduced cost or a pivot of the game, whose entries lie in [1, 2], is rounding."""
+quiet = np.errstate(divide="ignore", invalid="ignore", over="ignore")
+
+
+class FaceOptimum(NamedTuple):
+    """Weights on the entries of a face, F there, and a proven lower bound on F over that face."""
+
+    weights: Vector
+    value: float
+    bound: float
+
+
+class Cuts:
+    """Rows r with F[p] >= Σ_j r_j p_j for every distribution p: value - <g, p> + g of a point and its subgradient g.
+
+    An entry is -inf where the subgradient is not finite: there the row says nothing.
+    """
+
+    def __init__(self, size: int, most: int = MOST_CUTS) -> None:
+        self.rows = np.empty((max(8, min(most, MOST_ENTRIES // size)), size))
+        self.count = 0
+
+    def add(self, p: Vector, value: float, gradient: Vector) -> Vector:
+        """Keep the cut at p, and return it."""
+        used = np.flatnonzero(p)
+        with np.errstate(invalid="ignore"):
+            row = (value - float(gradient[used] @ p[used])) + gradient
+        row[~np.isfinite(row)] = -np.inf
+        self.rows[self.count % len(self.rows)] = row
+        self.count += 1
+        return row
+
+    def on(self, face: Indices) -> Vector:
+        """The cuts that say something on every entry of a face, (cuts, len(face))."""
+        rows = self.rows[: self.count, face]
+        return rows[np.isfinite(rows).all(axis=1)]
+
+
+class FaceSearch:
+    """The search for the minimum on one face: the best point so far, the bound, and when it is enough.
+
+    `enough`: a bound that high ends the search, for then the face is of no interest. `rough`: so
+    does a value below it with a bound near, for then the face is of interest whatever its minimum.
+    `price` (s,) is added to the slopes of F.
+    """
+
+    def __init__(
+        self,
+        solver: "FaceSolver",
+        face: Indices,
+        enough: float,
+        rough: bool = False,
+        price: Vector | float = 0.0,
+    ) -> None:
+        self.solver, self.face, self.enough, self.rough = solver, face, enough, rough
+        self.price = np.zeros(face.size) + price
+        self.weights, self.value = np.full(face.size, 1.0 / face.size), math.inf
+        self.bound = -math.inf
+        self.size = solver.scale
+        """The size of the terms of F, and of the slopes at the best point: near a zero they may be huge elsewhere."""
+
+    def value_at(self, weights: Vector) -> float:
+        """F at a point of the face, which is kept if it is the best."""
+        p = self.solver.spread(self.face, weights)
+        value = self.solver.value(p) + float(self.price @ weights)
+        if value < self.value:
+            self.value, self.weights = value, weights.copy()
+        return value
+
+    def slopes_at(self, weights: Vector, value: float) -> Vector | None:
+        """The gradient on the face at a point of this value, which raises the bound; None where it is no guide.
+
+        That is, where it is not finite, or promises that F falls by far more than its size, as
+        beside a vertical wall.
+        """
+        p = self.solver.spread(self.face, weights)
+        row, gradient = self.solver.cut(p, value - float(self.price @ weights))
+        row, gradient = row[self.face] + self.price, gradient[self.face] + self.price
+        if not np.isfinite(row).all():
+            return None
+        self.bound = max(self.bound, float(row.min()))
+        size = max(self.solver.scale, float(np.abs(gradient) @ weights))
+        if value <= self.value:
+            self.size = size
+        fall = float(gradient @ weights) - float(gradient.min())
+        return None if size > 0.0 and fall > STEEPEST * size else gradient
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to find out."""
+        if self.bound >= self.enough:
+            return True
+        if self.value == math.inf:
+            return False
+        gap = self.value - self.bound
+        if gap <= PRECISION * abs(self.value) + ROUNDING * self.size:
+            return True
+        return self.rough and self.value < self.enough and gap <= ROUGH * (self.enough - self.bound)
+
+    def _ends_with(self, bound: float) -> bool:
+        """Raise the bound; whether nothing is left to find out."""
+        self.bound = max(self.bound, bound)
+        return self.done
+
+    @property
+    def near(self) -> bool:
+        """Whether the minimum is nearly found."""
+        return self.done or self.value - self.bound <= NEAR * abs(self.value)
+
+    def descend(self, most_cuts: int = MOST_CUTTING) -> None:
+        """Descend while descents are trusted, then make at most so many cuts."""
+        solver = self.solver
+        if solver.trust >= 0:
+            (quasi_newton if self.face.size <= LARGE_FACE else accelerated)(self)
+            solver.trust = min(solver.trust + (1 if self.near else -1), MOST_TRUST)
+        if self._cut_down(most_cuts) > MANY_CUTS:
+            solver.trust = max(solver.trust, 0)
+
+    def _cut_down(self, most: int) -> int:
+        """Kelley's cutting planes, every other one halfway to the best point, which damps their swings; how many."""
+        for count in range(most):
+            rows = self.solver.cuts.on(self.face) + self.price
+            if self.done or not len(rows):
+                return count
+            low, at = self.solver.game(rows)
+            if self._ends_with(low):
+                return count
+            self._cut_near(0.5 * (at + self.weights) if count % 2 else at)
+        return most
+
+    def _cut_near(self, at: Vector) -> None:
+        """A cut at a point, or where F has none there, on the way from it to the best one and the even ones."""
+        inside = 0.5 * (self.weights + 1.0 / at.size)
+        if self.value_at(inside) == math.inf:
+            inside = self.weights
+        for _ in range(60):
+            value = self.value_at(at)
+            if value < math.inf and self.slopes_at(at, value) is not None:
+                return
+            at = 0.5 * (at + inside)
+
+    def enter(self) -> None:
+        """Find a point of the face where F is finite, or a bound that says that there is no use in one.
+
+        The corners, the centre of the domain, then the minimum of F over all entries with a price
+        on mass outside the face, which is F itself on the face: the higher the price, the nearer to
+        the face, or the higher the bound.
+        """
+        if self.face.size <= MOST_CORNERS:
+            corners = np.eye(self.face.size)
+            finite = corners[[self.value_at(corner) < math.inf for corner in corners]]
+            if len(finite):
+                self.value_at(finite.mean(axis=0))
+        solver = self.solver
+        if solver.centre is None or self.value < math.inf:
+            return
+        every = np.flatnonzero(solver.allowed)
+        outside = ~np.isin(every, self.face)
+        begin, size, mass = solver.centre[every], 0.0, 0.0
+        self._try_inside(begin, outside)
+        for price in PRICES:
+            if self.done or self.value < math.inf:
+                return
+            if not size:
+                whole = FaceSearch(solver, every, self.enough)
+                value = whole.value_at(begin)
+                whole.slopes_at(begin, value)
+                size = max(whole.size, abs(value)) or 1.0
+            whole = FaceSearch(solver, every, self.enough, price=np.asarray(price * size * outside))
+            whole.value_at(begin)
+            whole.descend(FEW_CUTS)
+            self.bound = max(self.bound, whole.bound - CANCELLED * price * size)
+            begin = whole.weights
+            before, mass = mass, self._try_inside(begin, outside)
+            if self.enough == math.inf and 1.0 - mass > STAYS * (1.0 - before):
+                return
+
+    def _try_inside(self, weights: Vector, outside: npt.NDArray[np.bool_]) -> float:
+        """Value the part of a point that lies on the face, scaled to one; its mass."""
+        mass = float(weights[~outside].sum())
+        if mass > 0.0:
+            self.value_at(weights[~outside] / mass)
+        return mass
+
+
+class FaceSolver:
+    """Minimises one objective over one face after the other; what it learns on one it uses on the next.
+
+    A gradient gives a cut, a linear function below F on all distributions. On each face the cuts of
+    all faces so far give a first bound without any evaluation of F. Then a quasi-Newton descent
+    follows, and where F is not smooth, cutting planes.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective, self.size = objective, objective.space.size
+        self.evaluations, self.games = 0, 0
+        self.trust = 1
+        """How much descents are trusted: more with each that ended at a minimum, less with each that did not."""
+        self.cuts = Cuts(self.size)
+        self.scale = scale_of(objective)
+        self.allowed = np.ones(self.size, bool)
+        self.centre = self._find_domain()
+        self._begun = self.evaluations
+
+    @property
+    def searched(self) -> int:
+        """How many times F was evaluated on faces."""
+        return self.evaluations - self._begun
+
+    @quiet
+    def value(self, p: Vector) -> float:
+        """F; infinite where it is not a number."""
+        self.evaluations += 1
+        value = float(self.objective.value(p))
+        return math.inf if math.isnan(value) else value
+
+    @quiet
+    def cut(self, p: Vector, value: float) -> tuple[Vector, Vector]:
+        """The cut at a point of this value, and the gradient."""
+        self.evaluations += 1
+        gradient = np.asarray(self.objective.gradient(p), np.float64)
+        return self.cuts.add(p, value, gradient), gradient
+
+    def spread(self, face: Indices, weights: Vector) -> Vector:
+        """Weights on a face as a vector on the whole space."""
+        p = np.zeros(self.size)
+        p[face] = weights
+        return p
+
+    def best(
+        self,
+        face: Indices,
+        enough: float = math.inf,
+        rough: bool = False,
+        start: Vector | None = None,
+    ) -> FaceOptimum:
+        """The minimum over the distributions on a face; see `FaceSearch` for `enough` and `rough`."""
+        weights = np.full(face.size, 1.0 / max(face.size, 1))
+        inside = np.flatnonzero(self.allowed[face])
+        if not inside.size:
+            return FaceOptimum(weights, math.inf, math.inf)
+        search = FaceSearch(self, face[inside], enough, rough)
+        search.bound = self.screened(search.face, enough)
+        if search.bound < enough:
+            begin = search.weights if start is None else start[inside]
+            if begin.sum() > 0.0:
+                search.value_at(begin / begin.sum())
+            if search.value == math.inf:
+                search.value_at(search.weights)
+            if search.value == math.inf:
+                search.enter()
+            if not search.done and search.value < math.inf:
+                search.descend()
+        weights[:] = 0.0
+        weights[inside] = search.weights
+        return FaceOptimum(weights, search.value, search.bound)
+
+    def screened(self, face: Indices, enough: float) -> float:
+        """The bound that the cuts so far give on a face: one by one, and if that is not enough, together."""
+        rows = self.cuts.on(face)
+        if not len(rows):
+            return -math.inf
+        single = float(rows.min(axis=1).max())
+        return single if single >= enough else max(single, self.game(rows)[0])
+
+    def game(self, rows: Vector) -> tuple[float, Vector]:
+        """The lowest point of the highest cut."""
+        self.games += 1
+        return game(rows)
+
+    def _find_domain(self) -> Vector | None:
+        """A point that has mass on every entry that may have some, and F finite there; None where none is found.
+
+        An entry is left out where F is infinite whatever share of it is mixed in, alone or with
+        others left out.
+        """
+        size = self.size
+        even = np.full(size, 1.0 / size)
+        if self._finite(even):
+            return even
+        if size > MOST_TRIED:
+            return None
+        some = [corner for corner in np.eye(size) if self._finite(corner)]
+        some = some or [p for p in samples(size) if self._finite(p)] or [even]
+        base = np.mean(some, axis=0)
+        if not self._finite(base):
+            return None
+        points = [base]
+        rng = np.random.default_rng(0)
+        for i in np.flatnonzero(base == 0.0):
+            points += self._mixed(base, self.spread(np.array([i]), np.ones(1)))
+        for _ in range(MOST_MIXED):
+            closed = np.flatnonzero(np.sum(points, axis=0) == 0.0)
+            if closed.size > 1:
+                part = self.spread(closed, rng.dirichlet(np.ones(closed.size)))
+                points += self._mixed(base, part)
+        centre = np.mean(points, axis=0)
+        if not self._finite(centre):
+            return None
+        self.allowed = centre > 0.0
+        return np.asarray(centre)
+
+    def _finite(self, p: Vector) -> bool:
+        """Whether F is finite at a distribution."""
+        return self.value(p) < math.inf
+
+    def _mixed(self, base: Vector, other: Vector) -> list[Vector]:
+        """The first finite mixture of two distributions, where there is one."""
+        mixtures = ((1.0 - share) * base + share * other for share in SHARES)
+        return [p for p in mixtures if self._finite(p)][:1]
+
+
+def game(M: Vector) -> tuple[float, Vector]:
+    """A lower bound on min_p max_i (Mp)_i over distributions p, and the p of the minimum.
+
+    The simplex method on max Σx, Mx <= 1, x >= 0. With M shifted above zero x = 0 is a first basis;
+    p is x, scaled to sum one. The bound is min_j (λᵀM)_j for the λ found, so it holds whatever
+    rounding did to λ.
+
+    Source: Dantzig, "Linear Programming and Extensions", 1963, ch. 13.
+    """
+    m, s = M.shape
+    low = float(M.min())
+    T = np.eye(m + 1, s + m + 1, s)
+    T[:m, :s] = 1.0 + (M - low) / (float(M.max()) - low or 1.0)
+    T[:m, -1], T[m] = 1.0, -1.0 * (np.arange(s + m + 1) < s)
+    basis = np.arange(s, s + m)
+    for count in range(20 * (m + s)):
+        costs = T[m, :-1]
+        j = int(costs.argmin())
+        if costs[j] >= -ZERO:
+            break
+        if count > 4 * (m + s):  # the first one cannot cycle
+            j = int(np.argmax(costs < -ZERO))
+        column = T[:m, j]
+        ratios = np.where(column > ZERO, T[:m, -1] / np.where(column > ZERO, column, 1.0), np.inf)
+        i = int(ratios.argmin())
+        row = T[i] / T[i, j]
+        T -= np.outer(T[:, j], row)
+        T[i], basis[i] = row, j
+    x = np.zeros(s + m)
+    x[basis] = np.maximum(T[:m, -1], 0.0)
+    weights, p = np.maximum(T[m, s:-1], 0.0), x[:s]
+    return float((weights / weights.sum() @ M).min()), p / p.sum()
+
+
+def face_best(objective: Objective, face: Indices) -> Vector:
+    """The distribution on the face that minimises F."""
+    if implements(objective, FaceSolvable):
+        closed: Any = objective
+        return np.asarray(closed.best_on(face))
+    solver = FaceSolver(objective)
+    return solver.spread(face, solver.best(face).weights)
