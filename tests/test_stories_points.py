@@ -127,7 +127,7 @@ def test_what_the_command_refuses_names_the_column(tmp_path):
     ):
         run(file, "-k", 3)
     with pytest.raises(
-        InvalidInput, match=r"has no column 'agee' \(--ignore\); the nearest is 'age'"
+        InvalidInput, match=r"has no column 'agee' \(--ignore\); did you mean 'age'"
     ):
         run(file, "-k", 3, "--ignore", "agee")
     with pytest.raises(

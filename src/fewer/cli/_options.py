@@ -19,11 +19,12 @@ FLAGS = {
     "n_bins": "--bins",
     "y": "--target",
     "n_criticisms": "--criticisms",
+    "test": "--test-from",
 }
 """Parameters of the library whose options are not called like them."""
 NEVER = ("callback", "progress")
 """Options of the library that no command has."""
-PARAMETERS = {"k", "ks", "y"}
+PARAMETERS = {"k", "ks", "test", "y"}
 """Parameters of the library that options stand for, those of the jobs among them once these are made."""
 TARGET_FILE = click.Path(path_type=Path, dir_okay=False)
 

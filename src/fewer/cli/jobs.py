@@ -343,8 +343,10 @@ def terms(request: Request, target: str, columns: list[str] | None, **tests: Any
     """
     tests = {name: value for name, value in tests.items() if value is not None}
     if len(tests) > 1:
-        flags = " and ".join(f"--{name.replace('_', '-')}" for name in tests)
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in sorted(tests))
         raise click.UsageError(f"{flags} choose the rows to test on differently; give one of them")
+    if "test_from" in tests and "date" not in request.options:
+        raise click.UsageError("--test-from needs --date, the column of dates")
     check_targets(request)
     table, options = open_table(request.files), dict(request.options)
     apart = [known_column(table, target, "y"), *role_columns(table, request, ["date"]).values()]
