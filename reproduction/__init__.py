@@ -1,5 +1,5 @@
 """The paper, reproduced: a file for each figure or theorem, and its claims measured on the rows they give."""
 
-from .runner import Reproduction, judged, listed, run
+from .runner import Reproduction, judged, run
 
-__all__ = ["Reproduction", "judged", "listed", "run"]
+__all__ = ["Reproduction", "judged", "run"]

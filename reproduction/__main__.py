@@ -9,7 +9,8 @@ from tqdm import tqdm
 
 from fewer import InvalidInput
 
-from . import Reproduction, judged, listed, run
+from . import Reproduction, judged, run
+from .catalogue import TITLES
 
 BAD, INTERRUPTED = 2, 130
 
@@ -25,6 +26,14 @@ class Bars:
         if name not in self.bars:
             self.bars[name] = tqdm(total=total, desc=name, disable=None)
         self.bars[name].update(done - self.bars[name].n)
+
+
+def positive(text: str) -> int:
+    """A whole number above zero."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
 def parser() -> argparse.ArgumentParser:
@@ -43,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
         dest="only_claims",
         help="judge the rows that are in --out, and end",
     )
-    add("--runs", type=int, help="runs of each; by default as many as in the paper")
+    add("--runs", type=positive, help="runs of each; by default as many as in the paper")
     add(
         "--quick",
         action="store_true",
@@ -58,26 +67,25 @@ def parser() -> argparse.ArgumentParser:
         help="where to write (default: %(default)s)",
     )
     add("--seed", type=int, default=0, help="the seed of the first run")
-    add("--jobs", type=int, help="processes; two by default where there are two cores")
+    add("--jobs", type=positive, help="processes; two by default where there are two cores")
     return options
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command: 0 done, 2 bad input, 130 interrupted."""
-    options = vars(parser().parse_args(arguments))
+    command = parser()
+    options = vars(command.parse_args(arguments))
     names, only_list, only_claims = (
         options.pop(name) for name in ("names", "only_list", "only_claims")
     )
     if only_list:
-        print("\n".join(f"{name:10s} {title}" for name, title in listed().items()))
+        print("\n".join(f"{name:10s} {title}" for name, title in TITLES.items()))
         return 0
+    if not (set(names) <= {*TITLES, "all"} and (names or only_claims)):
+        command.error(f"NAME must be all, or some of {', '.join(TITLES)}; got {names}")
     try:
-        if only_claims and not options["out"].is_dir():
-            raise InvalidInput(
-                f"--claims judges the rows in --out, and there is no folder {options['out']}"
-            )
         report(judged(options["out"]) if only_claims else run(*names, **options, progress=Bars()))
-    except InvalidInput as error:
+    except (InvalidInput, OSError) as error:
         sys.stderr.write(f"reproduction: {error}.\n")
         return BAD
     except KeyboardInterrupt:

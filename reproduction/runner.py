@@ -8,18 +8,15 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from fewer import InvalidInput
-
 from .catalogue import EXPERIMENTS, TITLES
 from .experiment import Claim, Experiment, Row, Setting, Table, generated
-from .store import as_folder, finished, kept, put_aside, save_rows, save_setting
+from .store import finished, kept, save_rows, save_setting
 
 Progress = Callable[[str, int, int], Any]
 """Called with the experiment's name, the units of work done and their number."""
@@ -42,8 +39,8 @@ def run(
     *names: str,
     runs: int | None = None,
     quick: bool = False,
-    data: Any = None,
-    out: Any = "reproduction",
+    data: Path | None = None,
+    out: Path | str = "reproduction",
     seed: int = 0,
     jobs: int | None = None,
     fresh: bool = False,
@@ -54,27 +51,21 @@ def run(
     Writes NAME.csv, NAME.json, NAME.png and NAME.svg for each, then claims.md over everything the
     folder holds. Rows of an earlier run with the same parameters are taken over unless `fresh`, so
     an interrupted run goes on where it was; every row but its seconds is the same as in an
-    uninterrupted run. Rows that are not taken over are put aside in NAME.before.csv. `runs` and
-    `seed` give the seeds seed, ..., seed + runs - 1; `jobs` is the number of processes, two by
-    default where there are two cores. A full run of an experiment that reads files also makes a
-    quick run without them, in the folder `quick`: a check of behaviour that needs no files.
+    uninterrupted run. `runs` and `seed` give the seeds seed, ..., seed + runs - 1; `jobs` is the
+    number of processes, two by default where there are two cores. A full run of an experiment that
+    reads files also makes a quick run without them, in the folder `quick`: a check of behaviour
+    that needs no files.
     """
     from .pages import write_pictures
 
-    names = select(names)
-    if find_spec("matplotlib") is None:
-        raise InvalidInput("pictures need matplotlib: install fewer with the extra 'plot'")
-    for name, value, least in (("runs", runs, 1), ("seed", seed, 0), ("jobs", jobs, 1)):
-        if value is not None and value < least:
-            raise InvalidInput(f"--{name} must be at least {least}, got {value}")
     jobs = jobs or min(os.cpu_count() or 1, 2)
-    source = None if data is None else as_data(data)
-    folder = as_folder(out)
-    plans = [plan(EXPERIMENTS[name], runs, quick, seed, source) for name in names]
+    folder = Path(out)
+    asked = [name for name in TITLES if name in names or "all" in names]
+    plans = [plan(EXPERIMENTS[name], runs, quick, seed, data) for name in asked]
     works = [Work.begin(one, folder, fresh) for one in plans]
     if not quick:
         readers = [one for one, _ in plans if one.source is not generated and one.twin is None]
-        small = as_folder(folder / "quick") if readers else folder
+        small = folder / "quick"
         works += [Work.begin(plan(one, 1, True, 0, None), small, fresh) for one in readers]
     for work in measured(works, jobs, progress):
         if work.folder == folder:
@@ -82,11 +73,11 @@ def run(
     return judged(folder)
 
 
-def judged(out: Any) -> Reproduction:
+def judged(out: Path | str) -> Reproduction:
     """Claims and verdicts of every finished experiment in a folder, from its rows: writes claims.md."""
     from .pages import write_claims
 
-    folder = as_folder(out)
+    folder = Path(out)
     results = {
         name: whole for name in TITLES if (whole := finished(folder, EXPERIMENTS[name])) is not None
     }
@@ -108,33 +99,6 @@ def plan(
     return experiment, replace(setting, source=source, checksum=checksum)
 
 
-def listed() -> dict[str, str]:
-    """The title of every experiment by its name.
-
-    >>> listed()["theorem1"]
-    'Theorem 1: subset sum through the projection onto D_k'
-    """
-    return dict(TITLES)
-
-
-def select(names: tuple[str, ...]) -> tuple[str, ...]:
-    """These names, each once, in the paper's order; all of them for "all"."""
-    if not names:
-        raise InvalidInput(f"name at least one of {', '.join(TITLES)}, or all")
-    for name in names:
-        if name not in TITLES and name != "all":
-            raise InvalidInput(f"NAME must be all or one of {', '.join(TITLES)}, got {name!r}")
-    return tuple(name for name in TITLES if name in names or "all" in names)
-
-
-def as_data(data: Any) -> Path:
-    """`data` as an existing folder."""
-    folder = Path(data)
-    if not folder.is_dir():
-        raise InvalidInput(f"--data must be an existing folder, got {str(data)!r}")
-    return folder
-
-
 @dataclass
 class Work:
     """An experiment under way in a folder: the rows of the units that are done, in memory and on disk."""
@@ -147,13 +111,13 @@ class Work:
 
     @classmethod
     def begin(cls, one: Plan, folder: Path, fresh: bool) -> "Work":
-        """Take over the rows on disk that are those of today's parameters; put the others aside."""
+        """Take over the rows on disk that are those of today's parameters."""
         work = cls(*one, folder)
         there: dict[Unit, list[Row]] = {}
         for row in () if fresh else kept(folder, work.experiment, work.setting):
             there.setdefault((row.seed, row.method), []).append(row)
         work.done = {unit: there[unit] for unit in work.units if unit in there}
-        put_aside(folder, work.experiment, work.rows)
+        folder.mkdir(parents=True, exist_ok=True)
         save_setting(folder, work.experiment, work.setting)
         work.save()
         return work

@@ -4,13 +4,11 @@ import csv
 import io
 import json
 import math
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fewer import InvalidInput
 from fewer.files import written_whole
 
 from .experiment import Experiment, Row, Setting, Table, options_of
@@ -23,21 +21,6 @@ def write_whole(path: Path, text: str) -> None:
     """Write a text whole or not at all."""
     with written_whole(path) as file:
         file.write(text.encode())
-
-
-def as_folder(out: Any) -> Path:
-    """`out` as a folder that can be written into, made if need be."""
-    try:
-        folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except (OSError, TypeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidInput(
-            f"--out must be a folder that can be written into, got {str(out)!r}: {reason}"
-        ) from None
-    return folder
 
 
 def parameters(experiment: Experiment, setting: Setting) -> dict[str, Any]:
@@ -105,22 +88,6 @@ def kept(folder: Path, experiment: Experiment, setting: Setting) -> tuple[Row, .
             }
             return tuple(row for row in rows if row.method in same)
     return ()
-
-
-def put_aside(folder: Path, experiment: Experiment, used: Iterable[Row]) -> None:
-    """Keep a csv with rows that are not taken over (other parameters or seeds) as NAME.before.csv."""
-    path = folder / f"{experiment.name}.csv"
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return
-    try:
-        spare = not set(from_text(content.decode())) <= set(used)
-    except (ValueError, IndexError, csv.Error):
-        spare = True
-    if spare:
-        with written_whole(folder / f"{experiment.name}.before.csv") as file:
-            file.write(content)
 
 
 def save_rows(folder: Path, experiment: Experiment, rows: Iterable[Row]) -> None:

@@ -23,5 +23,5 @@ def blocks_of_64(monkeypatch):
     """Blocks of 64 rows, and nothing gathered."""
     monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 64)
     monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
-    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: None)
+    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: self.in_memory)
     monkeypatch.setattr(_dask.DaskBlocks, "whole", lambda self, memory: None)

@@ -40,7 +40,7 @@ def small(monkeypatch):
     monkeypatch.setattr(row_blocks, "BLOCK_CELLS", 2**9)
     monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 256)
     monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
-    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: None)
+    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: self.in_memory)
     monkeypatch.setattr(_dask.DaskBlocks, "whole", lambda self, memory: None)
     monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 200)
     monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 200)

@@ -16,7 +16,7 @@ def small(monkeypatch):
     """Blocks of 256 values, and nothing gathered."""
     monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 256)
     monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 256)
-    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: None)
+    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: self.in_memory)
 
 
 def cut(n):

@@ -16,7 +16,7 @@ def small(monkeypatch):
     """Blocks of 64 rows, and nothing gathered."""
     monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", 64)
     monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
-    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: None)
+    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: self.in_memory)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_points_impute_as_in_memory(weighted, small, table, monkeypatch):
 @pytest.mark.parametrize("labels", [None, "plan"])
 def test_points_of_few_distinct_rows_are_those_in_memory(labels, monkeypatch, table):
     """Candidates stand in the order that memory has them: it decides gamma beyond 2,000 rows, and the search's way."""
-    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: None)
+    monkeypatch.setattr(source.Stream, "whole", lambda self, memory: self.in_memory)
     rng = np.random.default_rng(4)
     many = pd.concat([table] * 8, ignore_index=True).assign(c=rng.lognormal(size=2400))
     many["plan"] = many["plan"].fillna("basic")

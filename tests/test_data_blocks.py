@@ -7,8 +7,8 @@ import pytest
 from fewer import InvalidInput
 from fewer import parallel as _blocks
 from fewer.tables import encode as encode
+from fewer.tables.column import columns_of
 from fewer.tables.encode import encoded
-from fewer.tables.frames import columns_of
 
 RNG = np.random.default_rng(0)
 
@@ -38,26 +38,7 @@ def test_levels_of_nothing_and_of_columns_that_share_their_categories():
     assert column.levels.codes.tolist() == [0, 1] * 3
 
 
-def test_blocks_make_the_table_that_columns_make(monkeypatch):
-    n = 5000
-    table = pl.DataFrame(
-        {
-            "x": RNG.standard_normal(n),
-            "plan": RNG.choice(["a", "b", "c"], n),
-            "n": RNG.integers(0, 9, n),
-        }
-    )
-    monkeypatch.setattr(encode, "BLOCK_ROWS", 300)
-    monkeypatch.setattr(_blocks, "MIN_MAPPED_BYTES", 1)
-    rows = encoded(table).rows
-    one_hot = (table["plan"].to_numpy()[:, None] == np.array(["a", "b", "c"])).astype(float)
-    expected = np.column_stack([table["x"].to_numpy(), table["n"].to_numpy(), one_hot, np.zeros(n)])
-    assert np.array_equal(rows, expected)
-    assert rows.flags.writeable
-
-
-def test_numbers_whose_sum_overflows_are_taken_and_infinite_ones_refused(monkeypatch):
-    monkeypatch.setattr(encode, "BLOCK_ROWS", 4)
+def test_numbers_whose_sum_overflows_are_taken_and_infinite_ones_refused():
     values = np.full(10, 1e308)
     assert np.array_equal(encoded(pl.DataFrame({"x": values})).rows[:, 0], values)
     values[7] = -np.inf

@@ -15,7 +15,7 @@ from fewer import FewerDims, InvalidInput, coverage
 from fewer import dims as dims_of_any_solver
 from fewer.datasets import baskets
 from fewer.tables.baskets import baskets_of, long_columns
-from fewer.tables.frames import columns_of
+from fewer.tables.column import columns_of
 
 dims = partial(dims_of_any_solver, solver="exchange", rng=0)
 

@@ -1,12 +1,9 @@
 """What a user keeps: probabilities, samples, expectations, files."""
 
-import json
 import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fewer import (
     L2,
@@ -16,7 +13,6 @@ from fewer import (
     InvalidInput,
     Lattice,
     States,
-    distribution,
     greedy,
 )
 
@@ -81,23 +77,6 @@ def test_states_keep_their_rows():
     d = Distribution.of(space, space.weights)
     assert d.pmf([[0, 3], [2, 0], [2, 3], [0, 0]]).tolist() == [0.25, 0.75, 0, 0]
     assert d.shape == (3, 4)
-
-
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_save_and_load_give_the_same(seed, tmp_path_factory):
-    rng = np.random.default_rng(seed)
-    space = Lattice(int(rng.integers(1, 5)), 3)
-    p = rng.dirichlet(np.ones(space.size)) * rng.integers(0, 2, space.size)
-    p[0] += 1 - p.sum()
-    d = Distribution.of(space, p)
-    path = tmp_path_factory.mktemp("saved") / "kept.npz"
-    d.save(path)
-    again = Distribution.load(path)
-    for name in ("codes", "weights", "dims"):
-        assert np.array_equal(getattr(again, name), getattr(d, name))
-    assert again.shape == d.shape
-    assert json.loads(json.dumps(d.to_dict())) == d.to_dict() == again.to_dict()
 
 
 def test_files_are_whole_or_absent(tmp_path, monkeypatch):
@@ -209,32 +188,9 @@ def write(path, content):
     return path
 
 
-def test_a_state_of_the_wrong_length_is_refused():
-    _, result = example()
-    with pytest.raises(
-        InvalidInput, match=r"x must be integers of shape \(\.\.\., 4\), got int64 of shape \(3,\)"
-    ):
-        result.distribution.pmf([0, 0, 1])
-
-
 @pytest.mark.parametrize("given", [(), (1,), (2,), (3,), (2, 1), (3, 1), (2, 3), (2, 3, 1)])
 def test_pmf_of_one_dimension_takes_states_with_or_without_an_axis_of_their_own(given):
     d = Distribution.of(Atoms(4), [0.5, 0.25, 0.25, 0.0])
     x = np.zeros(given, int)
     assert np.shape(d.pmf(x)) == (given[:-1] if given[-1:] == (1,) else given)
     assert np.all(d.pmf(x) == 0.5)
-
-
-def test_a_face_is_spelled_out_up_to_a_number_of_states(monkeypatch):
-    d = Distribution(np.array([[1, 1]]), [0.5], [0, 1], (2, 2, 2), rest=0.5)
-    monkeypatch.setattr(distribution, "MOST_SPELLED", 4)
-    assert d.spelled_out().weights.tolist() == pytest.approx([0.5, 1 / 6, 1 / 6, 1 / 6])
-    monkeypatch.setattr(distribution, "MOST_SPELLED", 3)
-    with pytest.raises(InvalidInput, match="all 4 states of the face"):
-        d.spelled_out()
-
-
-def test_all_mass_on_the_one_state_of_a_face_without_dimensions():
-    d = Distribution(np.zeros((0, 0), np.int64), [], [], (2, 2), rest=1.0)
-    assert d.spelled_out().weights.tolist() == [1.0]
-    assert d.spelled_out().states.tolist() == [[0, 0]]

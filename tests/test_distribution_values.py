@@ -228,15 +228,6 @@ def test_text_that_is_no_json_gets_a_sentence(tmp_path):
         Distribution.load(path, max_bytes=20)
 
 
-def test_every_cut_of_a_json_file_is_refused(tmp_path):
-    d, path = examples()["grid"], tmp_path / "d.json"
-    whole = d.to_json().encode()
-    for at in range(0, len(whole), 7):
-        path.write_bytes(whole[:at])
-        with pytest.raises(InvalidInput):
-            Distribution.load(path)
-
-
 def test_methods_refuse_what_is_no_number():
     d = on_a_line([1.0, 2.0], [0.5, 0.5])
     for wrong in (np.nan, "a", None, [1.0, np.nan]):

@@ -33,8 +33,6 @@ from fewer import (
     vector_to_dimensions,
 )
 from fewer.datasets import baskets
-from reproduction.data import charges, digits
-from reproduction.experiment import Setting
 
 ROWS = np.array([[0, 2, 0], [1, 0, 0], [0, 2, 1], [1, 0, 2]])
 X = np.arange(10.0).reshape(5, 2) % 7
@@ -133,6 +131,34 @@ def test_every_job_refuses_a_callback_that_cannot_be_called(job):
         CALLS[job](data, callback=[])
 
 
+WHOLE = pd.DataFrame(np.random.default_rng(0).integers(0, 3, (12, 4)), columns=list("abcd"))
+FITTED = {
+    "FewerPoints": {},
+    "FewerPointsClassifier": {"y": np.arange(12) % 2},
+    "FewerBins": {},
+    "FewerTerms": {"y": WHOLE["a"].to_numpy(float)},
+    "FewerDims": {},
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize("failure", ["rows", "parameter", "missing"])
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name, failure):
+    rows = FITTED[name]
+    model = getattr(fewer, name)(2).fit(WHOLE, **rows)
+    before = {key: value for key, value in vars(model).items() if key.endswith("_")}
+    changed, X = {"k": 0} if failure == "parameter" else {}, WHOLE
+    if failure == "rows":
+        X = WHOLE.to_numpy()[None]
+    if failure == "missing":
+        X = WHOLE.astype(float).mask(WHOLE > 1)
+    with pytest.raises(InvalidInput):
+        model.set_params(**changed).fit(X, **rows)
+    after = {key: value for key, value in vars(model).items() if key.endswith("_")}
+    assert before.keys() == after.keys()
+    assert all(after[key] is value for key, value in before.items())
+
+
 DATES = np.full((3, 2), np.datetime64(date(2020, 1, 1)))
 
 
@@ -141,27 +167,6 @@ DATES = np.full((3, 2), np.datetime64(date(2020, 1, 1)))
 def test_blocks_that_do_not_fit_are_refused(first, other):
     with pytest.raises(InvalidInput, match="block"):
         points(in_blocks(first, other), 2)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"y_train": np.zeros((2, 1))},
-        {"y_train": np.array(1)},
-        {"X_train": np.array([["a"]])},
-        {"X_test": np.zeros(2)},
-    ],
-)
-def test_data_of_the_paper_are_looked_at(wrong, tmp_path):
-    shapes = {"X_train": (2, 2), "y_train": 2, "X_test": (1, 2), "y_test": 1}
-    good = {name: np.zeros(shape) for name, shape in shapes.items()}
-    np.savez(tmp_path / "usps.npz", **{**good, **wrong})
-    with pytest.raises(InvalidInput, match="must hold"):
-        digits(Setting(1, True, 0, tmp_path))
-    texts = np.array(["x"] * 10000)
-    np.savez(tmp_path / "hospital_charges.npz", cms2011_counts_discharges=texts)
-    with pytest.raises(InvalidInput, match="must hold finite real numbers"):
-        charges(Setting(1, True, 0, tmp_path))
 
 
 # Odd, and answered like the plain ones

@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 import naive_quadratic as naive
 from fewer import MMD, Atoms, Moments, SparseSimplex, Status, minimize
 from fewer.deadline import Deadline
-from fewer.search.fit import refitted
+from fewer.search.fit import Fit, refitted
 from fewer.search.paths import simplex_bound, stopped, walked
 from fewer.search.quadratic import QuadraticEngine
 
@@ -21,7 +21,7 @@ def least_squares(A, b):
 
 
 def path(F, limits, limit, summed):
-    return stopped(walked(F, limits, limit, summed), Deadline.after(None))
+    return stopped(walked(F, limits.rules, limit, summed), Deadline.after(None))
 
 
 @settings(max_examples=40)
@@ -86,7 +86,7 @@ def test_the_bound_over_the_whole_simplex_holds_everywhere_and_is_reached_at_its
     F = least_squares(rng.standard_normal((6, 9)), 3.0 * rng.standard_normal(6))
     limits = SparseSimplex(F.space, 9, max_weight=high, exclude=range(barred))
     units = np.flatnonzero(limits.open)
-    best = refitted(F, limits, units)
+    best = refitted(F, limits.rules, units)
     assert best.value == pytest.approx(
         naive.refit_by_clarabel(F.A[:, units], F.b, 0.0, high), rel=1e-7, abs=1e-9
     )
@@ -95,8 +95,10 @@ def test_the_bound_over_the_whole_simplex_holds_everywhere_and_is_reached_at_its
         weights,
         *(0.9**i * weights + (1.0 - 0.9**i) * whole(best, 9)[units] for i in (10, 30)),
     ):
-        assert simplex_bound(F, limits, units, q, F.value_at(units, q)) <= best.value * (1 + 1e-12)
-    assert simplex_bound(F, limits, *best) == pytest.approx(best.value, rel=1e-9, abs=1e-9)
+        assert simplex_bound(F, limits.rules, Fit(units, q, F.value_at(units, q))) <= best.value * (
+            1 + 1e-12
+        )
+    assert simplex_bound(F, limits.rules, best) == pytest.approx(best.value, rel=1e-9, abs=1e-9)
 
 
 def whole(found, n):
@@ -145,7 +147,9 @@ def test_what_is_proven_by_the_whole_simplex_is_the_best_of_all_supports(seed, k
     supports = (
         s for size in range(1, k + 1) for s in combinations(range(8), size) if size * high >= 1.0
     )
-    truth = min(refitted(F, limits, np.array(s)).value for s in supports if len(s) * low <= 1.0)
+    truth = min(
+        refitted(F, limits.rules, np.array(s)).value for s in supports if len(s) * low <= 1.0
+    )
     assert found.bound <= truth * (1 + 1e-9) + 1e-12
     if found.status is Status.OPTIMAL:
         assert found.value == pytest.approx(truth, rel=1e-6, abs=1e-9)

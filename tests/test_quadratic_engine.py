@@ -144,7 +144,7 @@ def test_every_answer_is_feasible_and_the_value_that_of_its_weights(seed, rules)
     if limits is None:
         return
     F = least_squares(*data(rng, 40, 15))
-    engine, last = QuadraticEngine(F, limits, Deadline.after(None)), math.inf
+    engine, last = engine_of(F, limits), math.inf
     for now in visited(engine):
         assert now.value <= last
         last = now.value
@@ -169,9 +169,9 @@ def test_no_answer_is_worse_than_a_free_one_made_feasible(seed, rules):
     free = minimize(F, SparseSimplex(F.space, limits.k), "exchange", budget=BUDGET, rng=0)
     found = minimize(F, limits, "exchange", budget=BUDGET, rng=0)
     heavy, _ = free.heaviest_first()
-    for size in range(limits.sizes[0], limits.sizes[1] + 1):
+    for size in range(limits.rules.sizes[0], limits.rules.sizes[1] + 1):
         assert found.value <= refitted(
-            F, limits, feasible_support(F, limits, heavy, size)
+            F, limits.rules, feasible_support(F, limits.rules, heavy, size)
         ).value * (1 + 1e-9)
     assert found.value >= free.value * (1 - 1e-6)
 
@@ -245,14 +245,16 @@ def test_any_quadratic_will_do():
 def test_greedy_takes_the_best_unit_each_time_and_exchange_beats_it():
     F, limits = problem(9, 30, 20, 5)
     engine = engine_of(F, limits)
-    answers = [engine.found for _ in range(6) if engine.grow(1)]
+    answers = [engine.best for _ in range(6) if engine.grow(1)]
     assert [len(found.units) for found in answers] == [1, 2, 3, 4, 5]
     assert answers[0].value == pytest.approx(
         min(F.value_on(np.array([j])) for j in range(30)), rel=1e-9
     )
     for before, after in itertools.pairwise(answers):
         others = np.setdiff1d(np.arange(30), before.units)
-        best = min(refitted(F, limits, np.sort(np.append(before.units, j))).value for j in others)
+        best = min(
+            refitted(F, limits.rules, np.sort(np.append(before.units, j))).value for j in others
+        )
         assert after.value == pytest.approx(best, rel=1e-9)
     assert minimize(F, limits, "exchange", budget=BUDGET, rng=0).value <= answers[-1].value + 1e-12
 
@@ -280,12 +282,12 @@ def test_polishing_reaches_zero_where_the_target_is_reachable():
     for _ in visited(engine, 2):
         pass
     assert engine.value < 1e-20
-    assert polished(F, limits, engine.found).value <= engine.value
-    rough = engine.found._replace(
-        weights=engine.found.weights + 1e-9 * np.resize([1, -1], len(engine.found.weights))
+    assert polished(F, limits.rules, engine.best).value <= engine.value
+    rough = engine.best._replace(
+        weights=engine.best.weights + 1e-9 * np.resize([1, -1], len(engine.best.weights))
     )
     rough = rough._replace(value=F.value_at(rough.units, rough.weights / rough.weights.sum()))
-    assert polished(F, limits, rough).value < 1e-3 * rough.value
+    assert polished(F, limits.rules, rough).value < 1e-3 * rough.value
 
 
 @pytest.mark.parametrize("bounds", [{}, {"max_weight": 0.3, "include": [17]}])
@@ -300,7 +302,7 @@ def test_pools_that_are_not_everything_find_as_much_as_one_of_all(monkeypatch, b
         "KERNEL_POOL_PATIENCE": 1e4,
     }.items():
         monkeypatch.setattr(_gather, name, value)
-    engine = QuadraticEngine(F, C, Deadline.after(None))
+    engine = QuadraticEngine(F, C.rules, Deadline.after(None))
     sizes = {len(now._pool.units) for now in visited(engine, 300) if now._pool is not None}
     assert sizes == {100}
     assert engine.pools.gathered > 5
@@ -338,7 +340,7 @@ def test_bounds_are_below_the_optimum_of_their_branch_and_no_better_support_is_l
     limits = limits_of(rng, 7, rules)
     if limits is None:
         return
-    engine = QuadraticEngine(least_squares(A, b), limits, Deadline.after(None))
+    engine = engine_of(least_squares(A, b), limits)
     engine.grow(32)
     for _ in visited(engine, 0) if searched else ():
         pass

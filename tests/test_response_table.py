@@ -11,7 +11,7 @@ import naive_quadratic as naive
 from fewer import MMD, Atoms, Moments, SparseSimplex
 from fewer._compiled.moves import Moves, best_entry, best_moves, forced_swaps, swap
 from fewer.active_set import box_weights
-from fewer.search.pool import CandidatePool, regular, rules_of
+from fewer.search.pool import CandidatePool, pool_rules, regular
 from fewer.search.response_table import ResponseTable
 from fewer.similarity import similarity_of
 
@@ -40,7 +40,7 @@ def least_squares(seed, n, rows):
 
 def rules(G, k, **bounds):
     C = SparseSimplex(Atoms(len(G)), k, **bounds)
-    return rules_of(C, np.arange(len(G)), np.diag(G).copy())
+    return pool_rules(C.rules, np.arange(len(G)), np.diag(G).copy())
 
 
 def blank(G, k, **bounds):
@@ -311,7 +311,7 @@ def test_barred_and_held_units_take_no_part_in_moves():
 
 def improved(F, k, start):
     """A pool after local search from a support."""
-    pool = CandidatePool(F, SparseSimplex(F.space, k), np.arange(F.space.size))
+    pool = CandidatePool(F, SparseSimplex(F.space, k).rules, np.arange(F.space.size))
     pool.stand(start)
     before = pool.value
     made = pool.improve()
@@ -383,8 +383,10 @@ def pool_of(seed, name, k=6):
     """A pool in a random support that obeys some rules."""
     F = least_squares(seed, 30, 20)
     limits = SparseSimplex(F.space, k, **RULES[name])
-    pool = CandidatePool(F, limits, np.flatnonzero(limits.open))
-    pool.stand(limits.fitting(np.random.default_rng(seed).permutation(30), limits.sizes[1]))
+    pool = CandidatePool(F, limits.rules, np.flatnonzero(limits.rules.open))
+    pool.stand(
+        limits.rules.fitting(np.random.default_rng(seed).permutation(30), limits.rules.sizes[1])
+    )
     return pool, limits
 
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from fewer import FewerPoints, FewerPointsClassifier, FewerSampler, InvalidInput, points
 from fewer.similarity import similarity_of
-from fewer.tables import encoded_rows as _encoded_rows
+from fewer.tables import encode
 from fewer.tables.encode import encoded
 from fewer.tables.schema import Schema
 
@@ -70,8 +70,8 @@ def test_the_similarity_is_the_product_that_is_documented(form):
 def test_wide_tables_are_sparse_and_answer_alike(monkeypatch, wide):
     expected = points(TABLE, 4, gamma=0.1, **QUICK)
     if wide:
-        monkeypatch.setattr(_encoded_rows, "MAX_DENSE_WIDTH", 2)
-        monkeypatch.setattr(_encoded_rows, "MAX_FILLED_SHARE", 1.0)
+        monkeypatch.setattr(encode, "MAX_DENSE_WIDTH", 2)
+        monkeypatch.setattr(encode, "MAX_FILLED_SHARE", 1.0)
     assert sp.issparse(encoded(TABLE).rows) == wide
     result = points(TABLE, 4, gamma=0.1, **QUICK)
     assert result.indices.tolist() == expected.indices.tolist()

@@ -96,7 +96,7 @@ def test_bounds_are_kept_and_equal_enumeration(seed):
     bounds["exclude"] = np.setdiff1d([6], bounds["include"])
     C = SparseSimplex(Atoms(8), 4, **bounds)
     F = Moments(C.space, A, b)
-    best = min(refitted(F, C, S).value for S in admissible(C))
+    best = min(refitted(F, C.rules, S).value for S in admissible(C))
     for solver in SOLVERS:
         result = terms(A, b, 4, solver=solver, rng=0, **bounds)
         assert C.contains(result.p, 1e-12)
@@ -125,7 +125,7 @@ def test_all_bounds_at_once_equal_enumeration(seed):
     rules = RULES | {"groups": np.arange(14) % 5}
     C = SparseSimplex(Atoms(14), 7, **rules)
     F = Moments(C.space, A, b)
-    best = min(refitted(F, C, S).value for S in admissible(C))
+    best = min(refitted(F, C.rules, S).value for S in admissible(C))
     for solver in SOLVERS:
         result = terms(A, b, 7, solver=solver, rng=0, **rules)
         assert C.contains(result.p, 1e-12)

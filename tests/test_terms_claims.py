@@ -1,7 +1,6 @@
 """What terms claims of its answers: data of any size, included columns, limits and budgets, odd inputs."""
 
 import itertools
-import time
 
 import cvxpy as cp
 import numpy as np
@@ -27,12 +26,8 @@ from fewer import (
     minimize,
     terms,
 )
-from fewer.deadline import Deadline
 from fewer.report.path import study_of
 from fewer.search import quadratic
-from fewer.search._starts import starts
-from fewer.search.fit import affordable
-from fewer.search.paths import relaxed_bounds, slope_error
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 RNG = np.random.default_rng(0)
@@ -229,27 +224,6 @@ def test_the_bound_of_the_relaxation_allows_for_single_precision():
     assert 0.9 * relaxed <= found.bound <= relaxed * (1 + 1e-7)
 
 
-def test_slopes_know_how_precise_they_are():
-    rng = np.random.default_rng(2)
-    Z, b = rng.standard_normal((300, 40)), rng.standard_normal(300)
-    double, single = (Moments(Atoms(40), Z.astype(dtype), b) for dtype in (np.float64, np.float32))
-    units, weights = np.array([3, 5]), np.array([0.4, 0.6])
-    exact = Moments(Atoms(40), Z.astype(np.float32).astype(float), b).slopes(units, weights)
-    value = single.value_at(units, weights)
-    assert 0.0 < np.abs(single.slopes(units, weights) - exact).max() <= slope_error(single, value)
-    assert slope_error(single, value) == pytest.approx(
-        2.0**29 * slope_error(double, value), rel=1e-3
-    )
-
-
-def test_bounds_of_the_relaxation_rise_to_its_optimum():
-    F, C = Moments(Atoms(8), A, 3 * B), SparseSimplex(Atoms(8), 3)
-    start = np.array([0]), np.ones(1)
-    found = [bound for bound in relaxed_bounds(F, C, start) if bound is not None]
-    assert found[-1] > found[0]
-    assert found[-1] <= F.value_on(np.arange(8)) * (1 + 1e-12)
-
-
 # Limits and budgets
 
 
@@ -332,30 +306,6 @@ def test_a_callback_is_heard_while_rows_are_held_out(asks, slow_clock):
 def test_a_limit_is_for_all_targets_of_an_estimator(slow_clock):
     model = FewerTerms(k=2, time_limit=1.0, random_state=0).fit(A, np.column_stack([B, B, B]))
     assert [result.status for result in model.result_] == [Status.TIME_LIMIT] * 3
-
-
-def test_what_cannot_be_stopped_is_not_begun_when_time_is_short():
-    short, long = (
-        Deadline(time.perf_counter() - 1.0, 1e5),
-        Deadline.after(None),
-    )  # so far off that no delay matters
-    assert affordable(short, 1e11)
-    assert not affordable(short, 1e15)
-    assert affordable(long, 1e30)
-    assert affordable(None, 1e30)
-
-
-def test_a_long_path_shows_answers_on_its_way():
-    rng = np.random.default_rng(7)
-    Z = rng.standard_normal((200, 800))
-    F = Moments(Atoms(800), Z, Z @ rng.dirichlet(np.ones(800)))
-    met = [pair for pair in starts(F, SparseSimplex(F.space, 150)) if pair is not None]
-    passed = [found for units, found in met if units is None]
-    assert [units is None for units, _ in met][:2] == [True, True]
-    for found in passed:
-        assert found.weights.sum() == pytest.approx(1.0)
-        assert len(found.units) <= 150
-    assert passed[1].value < passed[0].value
 
 
 def test_a_callback_is_asked_wherever_a_search_pauses():
@@ -451,14 +401,6 @@ def test_groups_may_be_labels_of_any_one_kind(groups):
 
 
 @pytest.mark.parametrize(
-    "include", [["a"], [[0], [1, 2]], [None], [np.nan], [0.5], "ab", [0, "b"], [10**400]], ids=str
-)
-def test_included_columns_that_are_no_indices_get_a_sentence(include):
-    with pytest.raises(InvalidInput):
-        terms(A, B, 3, include=include)
-
-
-@pytest.mark.parametrize(
     "validation", [1e308, 10**400, -1.0, 0.0, 1.0, "half", np.nan, None.__class__]
 )
 def test_a_share_of_rows_that_is_none_gets_a_sentence(validation):
@@ -480,57 +422,6 @@ def test_an_operator_without_rmatvec_gets_a_sentence():
 
 
 # What bounds there are
-
-
-@pytest.mark.parametrize(
-    ("options", "bounded", "whole"),
-    [
-        ({}, False, True),
-        ({"min_weight": 0.1}, True, False),
-        ({"max_weight": 0.9}, True, False),
-        ({"min_weight": 0.1, "max_weight": 0.9}, True, False),
-        ({"max_weight": 1.5}, False, True),
-        ({"include": [1]}, False, False),
-        ({"exclude": [1]}, False, False),
-        ({"groups": [0, 0, 1, 1], "max_per_group": 1}, False, False),
-    ],
-    ids=str,
-)
-def test_a_constraint_knows_which_bounds_it_has(options, bounded, whole):
-    C = SparseSimplex(Atoms(4), 2, **options)
-    assert C.bounded is bounded
-    assert C.whole_faces is whole
-
-
-def test_a_constraint_knows_how_many_places_it_can_hold():
-    assert SparseSimplex(Atoms(6), 5, min_weight=0.3, max_weight=0.4).sizes == (3, 3)
-    assert SparseSimplex(Atoms(6), 5, max_weight=0.5).sizes == (2, 5)
-    assert SparseSimplex(Atoms(6), 5, exclude=[0, 1, 2]).sizes == (1, 3)
-    assert SparseSimplex(Atoms(6), 5, include=[0, 1]).sizes == (2, 5)
-    assert SparseSimplex(Atoms(6), 5, groups=[0, 0, 0, 1, 1, 1], max_per_group=2).sizes == (1, 4)
-    assert SparseSimplex(Atoms(6), 2, min_weight=0.5, max_weight=0.5).sizes == (2, 2)
-
-
-def test_membership_asks_for_every_bound_by_itself():
-    one = Atoms(4)
-    assert not SparseSimplex(one, 2).contains([0.4, 0.3, 0.3, 0.0])
-    assert not SparseSimplex(one, 4).contains([0.5, 0.6, 0.0, -0.1])
-    assert not SparseSimplex(one, 4).contains([0.5, 0.4, 0.0, 0.0])
-    assert not SparseSimplex(one, 4, exclude=[1]).contains([0.5, 0.5, 0.0, 0.0])
-    assert not SparseSimplex(one, 4, min_weight=0.3).contains([0.8, 0.2, 0.0, 0.0])
-    assert not SparseSimplex(one, 4, max_weight=0.7).contains([0.8, 0.2, 0.0, 0.0])
-    assert SparseSimplex(one, 4, 0.3, 0.7).contains([0.7, 0.3, 0.0, 0.0])
-    assert not SparseSimplex(one, 4, min_weight=0.3, include=[2]).contains([0.7, 0.3, 0.0, 0.0])
-    grouped = SparseSimplex(one, 4, groups=[0, 0, 1, 1], max_per_group=1)
-    assert grouped.contains([0.5, 0.0, 0.5, 0.0])
-    assert not grouped.contains([0.5, 0.5, 0.0, 0.0])
-
-
-def test_weights_may_be_off_by_the_tolerance_and_no_more():
-    C = SparseSimplex(Atoms(2), 2, 0.25, 0.75)
-    assert C.contains([0.75 + 1e-10, 0.25 - 1e-10])
-    assert not C.contains([0.75 + 1e-8, 0.25 - 1e-8])
-    assert C.contains([0.75 + 1e-8, 0.25 - 1e-8], tol=1e-7)
 
 
 @pytest.mark.parametrize("power", [-660, 0, 1000])

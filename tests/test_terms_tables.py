@@ -199,9 +199,7 @@ def test_dates_bring_rows_into_order():
     ):
         terms(twice, "INDEX", 3, date="date")
     text.iloc[5, 0] = "soon"
-    with pytest.raises(
-        InvalidInput, match="column 'date': expected a date such as 2019-01-31, got 'soon'"
-    ):
+    with pytest.raises(InvalidInput, match="column 'date', row 5: expected a date, got 'soon'"):
         terms(text, "INDEX", 3, date="date")
     with pytest.raises(InvalidInput, match="date: there is no column 'day'"):
         terms(table, "INDEX", 3, date="day")

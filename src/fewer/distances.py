@@ -15,8 +15,8 @@ Matrix = npt.NDArray[np.floating[Any]]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-ROUNDING_ULPS = 4.0
-"""Units of rounding by which a squared distance from a product is off, relative to the two squared lengths."""
+UNIT = 4.0 * float(np.finfo(np.float64).eps)
+"""By how much a squared distance from a product is off, relative to the two squared lengths."""
 MAX_SIMILARITY_ERROR = 1e-12
 """The largest error of a similarity in float64 that is left as it is."""
 MAX_FLOAT32_LENGTH = 10.0
@@ -63,7 +63,9 @@ def centre_of(X: Any) -> Matrix | None:
     return np.asarray(np.median(some.astype(np.float64), axis=0))
 
 
-def prepared(X: Any, centre: Matrix | None, dtype: Any, sharp: float, left: bool) -> Block:
+def prepared(
+    X: Any, centre: Matrix | None = None, dtype: Any = None, *, sharp: float, left: bool
+) -> Block:
     """A block for `squared_distances`: its product with one of the other side gives squared distances.
 
     `sharp` is one over the squared distance at which a similarity falls off. Rows further away than
@@ -73,26 +75,23 @@ def prepared(X: Any, centre: Matrix | None, dtype: Any, sharp: float, left: bool
         wide = X.astype(np.float64) if centre is None else X - centre
         lengths = squared_lengths(wide)
         reach = float(lengths.max(initial=0.0))
-    narrow = (
-        X.dtype if dtype is None else np.dtype(dtype)
-    ) == np.float32 and sharp * reach <= MAX_FLOAT32_LENGTH
-    if narrow:
+    precision = X.dtype if dtype is None else np.dtype(dtype)
+    if precision == np.float32 and sharp * reach <= MAX_FLOAT32_LENGTH:
         wide, lengths = wide.astype(np.float32), lengths.astype(np.float32)
     ones = np.ones_like(lengths)
-    if left:
-        return Block(X, _beside(wide * wide.dtype.type(-2.0), lengths, ones), lengths)
-    return Block(X, _beside(wide, ones, lengths), lengths)
+    factor = (
+        _widened(wide * wide.dtype.type(-2.0), lengths, ones)
+        if left
+        else _widened(wide, ones, lengths)
+    )
+    return Block(X, factor, lengths)
 
 
-def _beside(X: Any, *columns: Matrix) -> Any:
-    """X with further columns on its right."""
+def _widened(X: Any, *columns: Matrix) -> Any:
+    """Return X with further columns on its right."""
     if sp.issparse(X):
         return sp.hstack([X, sp.csr_array(np.stack(columns, axis=1))], format="csr")
-    wide = np.empty((X.shape[0], X.shape[1] + len(columns)), X.dtype)
-    wide[:, : X.shape[1]] = X
-    for place, column in enumerate(columns, X.shape[1]):
-        wide[:, place] = column
-    return wide
+    return np.column_stack([X, *columns])
 
 
 def product(left: Any, right: Any) -> Matrix:
@@ -108,42 +107,34 @@ def squared_distances(left: Block, right: Block, sharp: float, beyond: float) ->
     """
     with np.errstate(over="ignore", invalid="ignore"):
         squared = product(left.factor, right.factor)
-        unit = ROUNDING_ULPS * float(np.finfo(squared.dtype).eps)
-        most = (
-            MAX_SIMILARITY_ERROR / unit / max(sharp, 1e-300)
-            if squared.dtype == np.float64
-            else np.inf
-        )
-        if left.lengths.max(initial=0.0) + right.lengths.max(initial=0.0) <= most:
+        if squared.dtype == np.float32:
             return squared
-        far, away = ~(left.lengths <= most / 2.0), ~(right.lengths <= most / 2.0)
-        for some, others in ((far, np.ones(len(away), bool)), (~far, away)):
-            a, b = np.flatnonzero(some), np.flatnonzero(others)
-            if a.size and b.size:
-                part = squared[np.ix_(a, b)]
-                error = unit * (left.lengths[a][:, None] + right.lengths[b])
-                near = ~(sharp * (part - error) >= beyond)  # also where overflow left no number
-                squared[np.ix_(a, b)] = by_differences(part, near, left.rows[a], right.rows[b])
-    return squared
+        tolerance = MAX_SIMILARITY_ERROR / max(sharp, 1e-300)
+        longest = left.lengths.max(initial=0.0) + right.lengths.max(initial=0.0)
+        if UNIT * longest <= tolerance:
+            return squared
+        error = _error(left, right)
+        wanted = ~(error <= tolerance) & ~(sharp * (squared - error) >= beyond)
+        return by_differences(squared, wanted, left.rows, right.rows)
+
+
+def _error(left: Block, right: Block) -> Matrix:
+    """Return by how much squared distances (a, b) from a product in float64 are off."""
+    return UNIT * (left.lengths[:, None] + right.lengths)
 
 
 def by_differences(squared: Matrix, wanted: Mask, A: Any, B: Any) -> Matrix:
-    """Squared distances (a, b), those `wanted` (a, b) computed anew from the differences of rows A and B."""
-    count = int(np.count_nonzero(wanted))
-    small = not sp.issparse(A) or (A.shape[0] + B.shape[0]) * A.shape[1] <= 4 * BLOCK_ENTRIES
-    if count > DENSE_SHARE * wanted.size and small:
-        dense = [rows.toarray() if sp.issparse(rows) else rows for rows in (A, B)]
-        from scipy.spatial.distance import (
-            cdist,
-        )  # here: few calls need it, and its import takes long
-
-        return np.asarray(cdist(*dense, "sqeuclidean"))
+    """Return squared distances (a, b), those `wanted` (a, b) computed anew from the differences of rows A and B."""
     i, j = np.nonzero(wanted)
-    width = (
-        A.shape[1] if not sp.issparse(A) else 1 + (A.nnz + B.nnz) // max(A.shape[0] + B.shape[0], 1)
-    )
+    if len(i) > DENSE_SHARE * wanted.size and not sp.issparse(A):
+        from scipy.spatial.distance import cdist  # here: few calls need it
+
+        return np.asarray(cdist(A, B, "sqeuclidean"))
+    width = A.shape[1]
+    if sp.issparse(A):
+        width = 1 + (A.nnz + B.nnz) // max(A.shape[0] + B.shape[0], 1)
     step = max(1, BLOCK_ENTRIES // width)
-    for start in range(0, count, step):
+    for start in range(0, len(i), step):
         a, b = i[start : start + step], j[start : start + step]
         squared[a, b] = squared_lengths(A[a].astype(np.float64) - B[b].astype(np.float64))
     return squared
@@ -156,15 +147,9 @@ def distance_blocks(A: Any, B: Any) -> Matrix:
     [[0.0, 1e+16], [1.0, 1.00000002e+16]]
     """
     centre = centre_of(B)
-    left, right = (
-        prepared(X, centre, np.float64, 1.0, side) for X, side in ((A, True), (B, False))
-    )
+    left = prepared(A, centre, np.float64, sharp=1.0, left=True)
+    right = prepared(B, centre, np.float64, sharp=1.0, left=False)
     with np.errstate(over="ignore", invalid="ignore"):
         squared = product(left.factor, right.factor)
-        error = (
-            ROUNDING_ULPS
-            * float(np.finfo(np.float64).eps)
-            * (left.lengths[:, None] + right.lengths)
-        )
-        wanted = ~(error <= MAX_RELATIVE_ERROR * squared)
-        return by_differences(squared, wanted, A, B) if wanted.any() else squared
+        wanted = ~(_error(left, right) <= MAX_RELATIVE_ERROR * squared)
+    return by_differences(squared, wanted, A, B) if wanted.any() else squared

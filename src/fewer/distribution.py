@@ -30,7 +30,6 @@ from ._validation import (
     magnitude,
     shown,
 )
-from .codes import physical_memory
 from .files import written_whole
 from .spaces import Lattice, Space, as_space
 
@@ -201,10 +200,12 @@ class Distribution:
         return f"Distribution({len(self)} states on {self.dims.size} of {len(self.shape)} dimensions{rest})"
 
     @cached_property
-    def _table(self) -> dict[bytes, float]:
-        table: dict[bytes, float] = {}
-        for code, weight in zip(self.codes, self.weights, strict=True):
-            table[code.tobytes()] = table.get(code.tobytes(), 0.0) + float(weight)
+    def _table(self) -> dict[Any, float]:
+        """The mass of each listed state, by its value or by its code."""
+        table: dict[Any, float] = {}
+        keys = _keys(self.codes) if self.values is None else self.values.tolist()
+        for key, weight in zip(keys, self.weights.tolist(), strict=True):
+            table[key] = table.get(key, 0.0) + weight
         return table
 
     @cached_property
@@ -220,9 +221,9 @@ class Distribution:
     def pmf(self, x: npt.ArrayLike) -> Any:
         """The probability of a state, or of a value where states have values, or of each of many; zero for others."""
         if self.values is not None:
-            at, (values, _, masses) = as_points(x), self._line
-            near = np.minimum(np.searchsorted(values, at), values.size - 1)
-            return unwrapped(np.where(values[near] == at, masses[near], 0.0))
+            at = as_points(x)
+            masses = [self._table.get(value, 0.0) for value in at.reshape(-1).tolist()]
+            return unwrapped(np.reshape(masses, at.shape))
         rows = as_numbers(x, "x")
         n, shape = len(self.shape), rows.shape
         if n == 1 and shape[-1:] != (1,):
@@ -234,53 +235,23 @@ class Distribution:
         flat = rows.reshape(-1, n).astype(np.int64)  # codes beyond int64 turn negative: outside
         on_face = np.delete(flat == self.origin, self.dims, axis=1).all(axis=1)
         on_face &= ((flat >= 0) & (flat < np.array(self.shape))).all(axis=1)
-        codes = np.ascontiguousarray(flat[:, self.dims])
-        each = [self._table.get(code.tobytes(), self._share) for code in codes]
-        return unwrapped(np.where(on_face, each, 0.0).reshape(rows.shape[:-1]))
+        masses = [self._table.get(key, self._share) for key in _keys(flat[:, self.dims])]
+        return unwrapped(np.where(on_face, masses, 0.0).reshape(rows.shape[:-1]))
 
     @cached_property
-    def _line(self) -> tuple[Vector, Vector, Vector]:
-        """In one dimension: the distinct values that have mass, in order, the cumulative mass at each, and the mass."""
+    def _line(self) -> tuple[Vector, Vector]:
+        """In one dimension: the distinct values that have mass, in order, and the cumulative mass at each."""
         if len(self.shape) > 1:
             raise InvalidInput(
                 f"cdf and quantile are for one dimension, here are {len(self.shape)}; use marginal([i])"
             )
         whole = self.spelled_out()
-        x, codes = np.unique(
+        values, codes = np.unique(
             whole.states if self.values is None else self.values, return_inverse=True
         )
-        masses: Vector = np.bincount(codes.reshape(-1), whole.weights, len(x)).astype(np.float64)
-        x, masses = x[masses > 0].astype(np.float64), masses[masses > 0]
-        cumulative = np.cumsum(masses)
-        return x, cumulative / cumulative[-1], masses
-
-    def cdf(self, x: npt.ArrayLike, *, spread: bool = False) -> Any:
-        """P(X <= x) in one dimension, for a number or for each of many.
-
-        With `spread` half of the mass of each state is spread evenly from its lower edge to its
-        value, half from there to its upper edge, instead of all sitting at its value.
-        """
-        at = as_points(x)
-        if spread:
-            return unwrapped(self._ramp_levels(at))
-        values, cumulative, _ = self._line
-        levels = np.append(0.0, cumulative)
-        return unwrapped(levels[np.searchsorted(values, at, "right")])
-
-    def quantile(self, q: npt.ArrayLike, *, spread: bool = False) -> Any:
-        """The least x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many.
-
-        With `spread` the mass of each state lies between its edges, as in `cdf`: much nearer to the
-        quantiles of the values that `bins` was given.
-        """
-        values, cumulative, _ = self._line
-        levels = as_array(q, "q")
-        if levels.size and not (levels.min() >= 0 and levels.max() <= 1):
-            raise InvalidInput(f"q must be in 0..1, got {levels.min():g}..{levels.max():g}")
-        if spread:
-            return unwrapped(self._ramp_points(levels))
-        at = np.searchsorted(cumulative, levels - 1e-12)
-        return unwrapped(values[np.minimum(at, values.size - 1)])
+        masses = np.bincount(codes.reshape(-1), whole.weights, len(values))
+        cumulative = np.cumsum(masses[masses > 0])
+        return values[masses > 0].astype(np.float64), cumulative / cumulative[-1]
 
     @cached_property
     def _ramp(self) -> tuple[Vector, Vector]:
@@ -300,27 +271,35 @@ class Distribution:
         before = np.append(0.0, after[:-1])
         return points, np.column_stack([before, before / 2 + after / 2, after]).reshape(-1)
 
-    def _ramp_levels(self, x: npt.NDArray[Any]) -> Vector:
-        """Return P(X <= x) of spread mass."""
-        points, levels = self._ramp
-        at = np.searchsorted(points, x, "right")
-        low, high = np.maximum(at - 1, 0), np.minimum(at, points.size - 1)
-        rise = np.asarray(x) / 2 - points[low] / 2  # halves, so that no difference is infinite
-        reach = points[high] / 2 - points[low] / 2
-        share = np.zeros(np.shape(x))
-        np.divide(rise, reach, out=share, where=(at > 0) & (at < points.size))
-        level = levels[low] + share * (levels[high] - levels[low])
-        return np.asarray(np.where(at > 0, level, 0.0))
+    def cdf(self, x: npt.ArrayLike, *, spread: bool = False) -> Any:
+        """P(X <= x) in one dimension, for a number or for each of many.
 
-    def _ramp_points(self, q: Vector) -> Vector:
-        """Return the least points at which the levels q of spread mass are reached."""
-        points, levels = self._ramp
-        high = np.minimum(np.searchsorted(levels, q - 1e-12), levels.size - 1)
-        low = np.maximum(high - 1, 0)
-        rise, reach = np.minimum(q, levels[high]) - levels[low], levels[high] - levels[low]
-        share = np.ones(np.shape(q))
-        np.divide(rise, reach, out=share, where=reach > 0)
-        return np.asarray((1.0 - share) * points[low] + share * points[high])
+        With `spread` half of the mass of each state is spread evenly from its lower edge to its
+        value, half from there to its upper edge, instead of all sitting at its value.
+        """
+        at = as_points(x)
+        if spread:  # of equal points the last one counts
+            points, levels = self._ramp
+            return unwrapped(np.asarray(np.interp(at, points, levels, left=0.0)))
+        values, cumulative = self._line
+        levels = np.append(0.0, cumulative)
+        return unwrapped(levels[np.searchsorted(values, at, "right")])
+
+    def quantile(self, q: npt.ArrayLike, *, spread: bool = False) -> Any:
+        """The least x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many.
+
+        With `spread` the mass of each state lies between its edges, as in `cdf`: much nearer to the
+        quantiles of the values that `bins` was given.
+        """
+        levels = as_array(q, "q")
+        if levels.size and not (levels.min() >= 0 and levels.max() <= 1):
+            raise InvalidInput(f"q must be in 0..1, got {levels.min():g}..{levels.max():g}")
+        levels = levels - 1e-12
+        if spread:  # backwards, so that of equal levels the first point counts
+            points, ramp = self._ramp
+            return unwrapped(np.asarray(np.interp(-levels, -ramp[::-1], points[::-1])))
+        values, cumulative = self._line
+        return unwrapped(values[np.searchsorted(cumulative, levels)])
 
     def mean(self) -> Any:
         """E X: a float in one dimension, else an array (n,)."""
@@ -340,57 +319,50 @@ class Distribution:
         rows = self.states.reshape(len(self), -1).astype(np.float64)
         mean = self.weights @ f(rows)
         if self.rest:
-            listed = np.unique(rows, axis=0)
-            m, origin = np.array(self.shape, np.float64), self.origin.astype(np.float64)
-            whole = float(Fraction(self._unlisted + len(self._table)) / self._unlisted)
-            face = np.where(np.isin(np.arange(m.size), self.dims), uniform(m), f(origin))
-            mean = mean + self.rest * (whole * face - f(listed).sum(axis=0) / self._unlisted)
+            m, listed = np.array(self.shape, np.float64), np.unique(rows, axis=0)
+            on_face = np.isin(np.arange(m.size), self.dims)
+            face = np.where(on_face, uniform(m), f(self.origin.astype(np.float64)))
+            each = float(Fraction(len(listed), self._unlisted))
+            mean = mean + self.rest * (face + each * (face - f(listed).mean(axis=0)))
         return float(mean[0]) if len(self.shape) == 1 else mean
 
     def sample(self, size: int, rng: Any = None) -> npt.NDArray[Any]:
         """`size` independent states, or values where states have them; `rng` is a seed, a Generator or None."""
-        size = as_integer(size, "size", 0)
-        if 8 * size * len(self.shape) > physical_memory():
-            raise InvalidInput(
-                f"size = {shown(size)} states of {len(self.shape)} integers do not fit in memory"
-            )
+        size = as_integer(size, "size", 0, 2**48)
         generator, _ = as_generator(rng)
         masses = np.append(self.weights, self.rest)
         draws = generator.choice(masses.size, size=size, p=masses / masses.sum())
         if self.values is not None:
             return np.asarray(self.values[draws])
-        listed = draws < len(self)
-        codes = np.empty((size, self.dims.size), np.int64)
-        codes[listed] = self.codes[draws[listed]]
-        codes[~listed] = self._sample_rest(int((~listed).sum()), generator)
+        unlisted = np.flatnonzero(draws == len(self))
+        codes = np.vstack([self.codes, np.zeros((1, self.dims.size), np.int64)])[draws]
+        codes[unlisted] = self._sample_rest(unlisted.size, generator)
         return self._states_of(codes)
 
     def _sample_rest(self, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Uniform codes of the face that are not listed: drawn again while they are."""
+        """Draw codes of the face that are not listed: of a large face again while they are."""
         m = np.array([self.shape[i] for i in self.dims], np.int64)
-        if size and len(self._table) > self._unlisted:  # few are left: list them and choose
+        if size and self._unlisted + len(self._table) <= MOST_SPELLED:
             left = self._all_codes()[len(self) :]
             return left[rng.integers(len(left), size=size)]
         codes = np.empty((size, m.size), np.int64)
         wrong = np.arange(size)
         while wrong.size:
             codes[wrong] = rng.integers(0, m, (wrong.size, m.size))
-            wrong = wrong[[code.tobytes() in self._table for code in codes[wrong]]]
+            wrong = wrong[[key in self._table for key in _keys(codes[wrong])]]
         return codes
 
     def _all_codes(self) -> npt.NDArray[np.int64]:
         """Every code of the face, the listed ones first."""
         m = tuple(self.shape[i] for i in self.dims)
-        if math.prod(m) > MOST_SPELLED:
+        count = math.prod(m)
+        if count > MOST_SPELLED:
             raise InvalidInput(
-                f"mass lies on all {magnitude(math.prod(m))} states of the face, too many to go through; "
-                f"use sample or pmf"
+                f"mass lies on all {magnitude(count)} states of the face, too many to go through; use sample or pmf"
             )
-        every = (
-            Lattice(len(m), m).unravel(np.arange(math.prod(m))) if m else np.zeros((1, 0), np.int64)
-        )
-        fresh = [code.tobytes() not in self._table for code in np.ascontiguousarray(every)]
-        return np.concatenate([self.codes, every[fresh]])
+        every = Lattice(len(m), m).unravel(np.arange(count)) if m else np.zeros((1, 0), np.int64)
+        fresh = [key not in self._table for key in _keys(every)]
+        return np.vstack([self.codes, every[fresh]])
 
     def spelled_out(self) -> "Distribution":
         """Return the distribution with every state of the face listed and no `rest`."""
@@ -478,6 +450,11 @@ class Distribution:
             return cls(**form.fields_of(content))
         except InvalidInput as error:
             raise InvalidInput(f"{path} is damaged: {error}") from None
+
+
+def _keys(codes: npt.NDArray[np.int64]) -> list[bytes]:
+    """Return codes (s, d) as what a table goes by."""
+    return [code.tobytes() for code in np.ascontiguousarray(codes)]
 
 
 def as_points(x: Any) -> npt.NDArray[Any]:

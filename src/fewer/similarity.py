@@ -7,6 +7,7 @@ A similarity prepares rows once (`left`, `right`) and then compares any two bloc
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._validation import InvalidInput, known
+from .bandwidths import METRICS
 from .bandwidths import bandwidth as bandwidth
 from .distances import (
     Matrix,
@@ -34,27 +36,24 @@ FLAT_MATERN = 1e3
 
 
 def _cast(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
-    """Rows as they are, or in a precision; codes and row numbers keep theirs."""
+    """Return rows as they are, or in a precision; codes and row numbers keep theirs."""
     return X.astype(dtype) if dtype is not None and X.dtype.kind == "f" and X.dtype != dtype else X
 
 
 def _unit_length(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
-    """Rows scaled to length one, a row of zeros stays so; first by powers of two, so that no square overflows."""
+    """Return rows scaled to length one, a row of zeros stays so; first by powers of two, so that no square overflows."""
     X = _cast(X, dtype=dtype)
-    for measure in (_sizes, lambda rows: np.sqrt(squared_lengths(rows))):
-        lengths = measure(X)
-        scale = (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(X.dtype)
-        X = sp.csr_array(X.multiply(scale[:, None])) if sp.issparse(X) else X * scale[:, None]
-    return X
+    top = abs(X).max(axis=1)
+    top = np.asarray(top.toarray() if sp.issparse(X) else top).reshape(-1)
+    powers = np.exp2(np.floor(np.log2(np.maximum(top, 4.0 * np.finfo(X.dtype).tiny))))
+    X = _divided(X, powers)
+    return _divided(X, np.sqrt(squared_lengths(X)))
 
 
-def _sizes(X: Any) -> Matrix:
-    """The power of two next below the largest |x_ij| of each row, (n,), or the least that can be inverted."""
-    top = np.asarray(
-        abs(X).max(axis=1).toarray() if sp.issparse(X) else np.abs(X).max(axis=1)
-    ).reshape(-1)
-    mantissa, exponent = np.frexp(np.maximum(top, 4.0 * np.finfo(X.dtype).tiny))
-    return np.asarray(np.where(top > 0, np.ldexp(np.ones_like(mantissa), exponent - 1), 0.0))
+def _divided(X: Any, lengths: Matrix) -> Any:
+    """Return rows divided by lengths (n,) above zero."""
+    scale = (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(X.dtype)[:, None]
+    return sp.csr_array(X.multiply(scale)) if sp.issparse(X) else X * scale
 
 
 def _rbf(squared: Matrix, gamma: float) -> Matrix:
@@ -120,70 +119,21 @@ class Similarity:
         return np.concatenate([np.diag(self(part, part)) for part in parts]).astype(np.float64)
 
 
-def _by_distance(
-    finish: Callable[[Matrix, float], Matrix], power: int, sharpness: float, beyond: float
-) -> Callable[[str, float], Similarity]:
-    def make(name: str, gamma: float) -> Similarity:
-        sharp = sharpness * (gamma if power == 2 else gamma * gamma)
-
-        def prepare(left: bool) -> Callable[..., Any]:
-            def side(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
-                return prepared(X, centre, dtype, sharp, left)
-
-            return side
-
-        def between(left: Any, right: Any) -> Matrix:
-            with np.errstate(over="ignore"):
-                return finish(squared_distances(left, right, sharp, beyond), gamma)
-
-        return Similarity(name, gamma, between, prepare(True), prepare(False), power, sparse=True)
-
-    return make
-
-
-def _by_metric(metric: str, power: int) -> Callable[[str, float], Similarity]:
-    def make(name: str, gamma: float) -> Similarity:
-        def between(left: Any, right: Any) -> Matrix:
-            from scipy.spatial.distance import (
-                cdist,
-            )  # here: few calls need it, and its import takes long
-
-            distances = cdist(left, right, metric)
-            with np.errstate(over="ignore"):
-                distances *= -gamma
-            return np.asarray(np.exp(distances, out=distances))
-
-        return Similarity(name, gamma, between, power=power)
-
-    return make
-
-
-def _by_product(prepare: Callable[..., Any]) -> Callable[[str, float], Similarity]:
-    def make(name: str, gamma: float) -> Similarity:
-        return Similarity(name, None, product, prepare, prepare, sparse=True, plain=True)
-
-    return make
-
-
-SIMILARITIES: dict[str, Callable[[str, float], Similarity]] = {
-    "cosine": _by_product(_unit_length),
-    "hamming": _by_metric("hamming", 1),
-    "laplace": _by_metric("cityblock", 1),
-    "linear": _by_product(_cast),
-    "matern32": _by_distance(
-        lambda squared, gamma: _matern(squared, gamma, 1.5), 1, 3.0, FAR_MATERN
-    ),
-    "matern52": _by_distance(
-        lambda squared, gamma: _matern(squared, gamma, 2.5), 1, 5.0, FAR_MATERN
-    ),
-    "rbf": _by_distance(_rbf, 2, 1.0, FAR_RBF),
+DISTANCES: dict[str, tuple[Callable[[Matrix, float], Matrix], int, float, float]] = {
+    "matern32": (partial(_matern, order=1.5), 1, 3.0, FAR_MATERN),
+    "matern52": (partial(_matern, order=2.5), 1, 5.0, FAR_MATERN),
+    "rbf": (_rbf, 2, 1.0, FAR_RBF),
 }
-BANDED = {name for name, make in SIMILARITIES.items() if make(name, 1.0).power}
+"""Similarities of squared distances: their formula, their power, how sharp they are at gamma = 1, and how far they reach."""
+PRODUCTS = {"cosine": _unit_length, "linear": _cast}
+"""Similarities that are inner products of prepared rows."""
+SIMILARITIES = dict.fromkeys(sorted([*DISTANCES, *METRICS, *PRODUCTS]))
+BANDED = {*DISTANCES, *METRICS}
 """The similarities that have a bandwidth."""
 
 
 def similarity_of(name: Any, gamma: float = 1.0) -> Similarity:
-    """A similarity by name, or from a function of two blocks of rows.
+    """Return a similarity by name, or from a function of two blocks of rows.
 
     With r = ‖x - y‖:  rbf exp(-gamma r²);  laplace exp(-gamma ‖x - y‖₁);  matern32 (1 + s) exp(-s),
     s = √3 gamma r; matern52 (1 + s + s²/3) exp(-s), s = √5 gamma r;  hamming exp(-gamma h), h the
@@ -195,8 +145,33 @@ def similarity_of(name: Any, gamma: float = 1.0) -> Similarity:
     """
     if callable(name):
         return Similarity(getattr(name, "__name__", "function"), None, _checked(name))
-    make: Callable[[str, float], Similarity] = known(name, SIMILARITIES, "similarity")
-    return make(name, float(gamma))
+    known(name, SIMILARITIES, "similarity")
+    if name in PRODUCTS:
+        prepare = PRODUCTS[name]
+        return Similarity(name, None, product, prepare, prepare, sparse=True, plain=True)
+    gamma = float(gamma)
+    if name in METRICS:
+        return Similarity(
+            name, gamma, partial(_by_metric, metric=METRICS[name], gamma=gamma), power=1
+        )
+    finish, power, sharpness, beyond = DISTANCES[name]
+    sharp = sharpness * (gamma if power == 2 else gamma * gamma)
+    left, right = (partial(prepared, sharp=sharp, left=side) for side in (True, False))
+
+    def between(A: Any, B: Any) -> Matrix:
+        with np.errstate(over="ignore"):
+            return finish(squared_distances(A, B, sharp, beyond), gamma)
+
+    return Similarity(name, gamma, between, left, right, power, sparse=True)
+
+
+def _by_metric(A: Any, B: Any, metric: str, gamma: float) -> Matrix:
+    from scipy.spatial.distance import cdist  # here: few calls need it, and its import takes long
+
+    distances = cdist(A, B, metric)
+    with np.errstate(over="ignore"):
+        distances *= -gamma
+    return np.asarray(np.exp(distances, out=distances))
 
 
 def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Matrix]:
@@ -224,19 +199,9 @@ def from_matrix(gram: Any, exponent: int = 0) -> Similarity:
     """
 
     def between(A: Any, B: Any) -> Matrix:
-        rows, columns = _range(A[:, 0]), _range(B[:, 0])
-        if isinstance(rows, slice) or isinstance(columns, slice):
-            return np.asarray(np.ldexp(gram[rows][:, columns], exponent))
-        return np.asarray(np.ldexp(gram[np.ix_(rows, columns)], exponent))
+        return np.asarray(np.ldexp(gram[np.ix_(A[:, 0], B[:, 0])], exponent))
 
     return Similarity("precomputed", None, between)
-
-
-def _range(numbers: Any) -> Any:
-    """Row numbers that follow each other as a slice, which is quicker; others as they are."""
-    first, last = int(numbers[0]), int(numbers[-1])
-    together = last - first + 1 == len(numbers) and bool((np.diff(numbers) == 1).all())
-    return slice(first, last + 1) if together else numbers
 
 
 def require_semidefinite(gram: Any, what: str) -> None:

@@ -46,10 +46,16 @@ def keep_going(dispatcher: Any) -> None:
 
     def loaded(*args: Any) -> Any:
         try:
-            return load(*args)
+            try:
+                return load(*args)
+            except (
+                AttributeError,
+                ImportError,
+            ):  # another version's cache, with names that are gone
+                cache.flush()
         except (OSError, EOFError) as error:
             warn_uncached(error)
-            return None
+        return None
 
     cache.save_overload, cache.load_overload = saved, loaded
 

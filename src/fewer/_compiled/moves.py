@@ -37,7 +37,7 @@ class Table(NamedTuple):
     inside: Mask  # (p,)
 
 
-class Rules(NamedTuple):
+class PoolRules(NamedTuple):
     """What supports are allowed: at most k units, some of each group, weights in [low, high], the held ones always.
 
     A group that has fewer than its fewest takes up as many as that of the k; where low > 0 it never
@@ -94,7 +94,9 @@ def pivot(
 
 
 @compiled
-def sure(rules: Rules, table: Table, s: int, a: int, unit: int, inverse: float, t: float) -> bool:
+def sure(
+    rules: PoolRules, table: Table, s: int, a: int, unit: int, inverse: float, t: float
+) -> bool:
     """Whether all weights stay inside their bounds, and none rests, when a candidate takes t and a's place."""
     low, high, ones_residual, pushed = (
         rules.low + INSIDE,
@@ -123,7 +125,7 @@ def sure(rules: Rules, table: Table, s: int, a: int, unit: int, inverse: float, 
 
 
 @compiled
-def spare_units(rules: Rules, used: Indices, s: int) -> int:
+def spare_units(rules: PoolRules, used: Indices, s: int) -> int:
     """How many of the k units are left when each group has its fewest; used: (groups,)."""
     spare = rules.k - s
     for g in range(used.size):
@@ -133,7 +135,7 @@ def spare_units(rules: Rules, used: Indices, s: int) -> int:
 
 @compiled
 def best_moves(
-    rules: Rules,
+    rules: PoolRules,
     table: Table,
     s: int,
     slope: Vector,
@@ -284,7 +286,7 @@ def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
 
 @compiled
 def best_entry(
-    rules: Rules, table: Table, a: int, value: float, barred: Mask, used: Indices, opens: bool
+    rules: PoolRules, table: Table, a: int, value: float, barred: Mask, used: Indices, opens: bool
 ) -> int:
     """The candidate that lowers F most when it takes the place of the unit at position a, or -1; all units are free.
 
@@ -311,7 +313,7 @@ def best_entry(
 @compiled
 def forced_swaps(
     G: Matrix,
-    rules: Rules,
+    rules: PoolRules,
     table: Table,
     s: int,
     out: Indices,
@@ -348,7 +350,7 @@ def forced_swaps(
 @compiled
 def sure_moves(
     G: Matrix,
-    rules: Rules,
+    rules: PoolRules,
     table: Table,
     s: int,
     barred: Mask,

@@ -7,8 +7,7 @@ from .._validation import InvalidInput, as_bytes
 from ..io.files import FileTable, open_table
 from ..tables.names import nearest
 from ..tables.schema import KINDS
-from ..tables.source import Source, source_of
-from ..tables.streams import of_table
+from ..tables.source import Source, of_table, source_of
 from ._options import Request, flag
 
 MAX_COMPARED_NAMES = 2000

@@ -15,7 +15,7 @@ from ..jobs.points.options import PointsOptions
 from ..jobs.terms.options import TermsOptions
 from ..similarity import SIMILARITIES
 from ..tables.baskets import long_columns
-from ..tables.frames import columns_of
+from ..tables.column import columns_of
 from ..tables.prices import RETURNS
 from ..tables.transactions import open_transactions
 from ._options import (

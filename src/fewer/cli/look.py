@@ -13,10 +13,9 @@ import click
 
 from .._validation import InvalidInput
 from ..io.files import FileTable, open_table
-from ..jobs.dims.coding import whole_numbers
+from ..jobs.dims.summary import are_codes
 from ..tables.baskets import long_columns
-from ..tables.column import Column
-from ..tables.frames import columns_of
+from ..tables.column import Column, columns_of
 from ..tables.schema import left_out
 from ..text import visible
 from ._run import as_json
@@ -150,10 +149,8 @@ def is_coded(column: Column) -> bool:
     """Return whether dims takes a column unasked: labels, truth values, or whole numbers from 0 on."""
     if column.kind != "number":
         return column.kind in ("category", "boolean")
-    try:
-        return len(whole_numbers(column)) > 0
-    except InvalidInput:
-        return False
+    values = column.values
+    return len(values) > 0 and bool((are_codes(values) | (values != values)).all())
 
 
 def show(

@@ -94,6 +94,11 @@ class Conditions:
                 f"previous must have {n} weights, one for each entry, got {len(self.previous)}"
             )
 
+    @property
+    def size(self) -> int:
+        """How many entries they are about."""
+        return len(self.previous) if self.G is None else int(self.G.shape[1])
+
     def rows(self, entries: Indices) -> tuple[Matrix, Vector]:
         """The rows of G at these entries, and h."""
         if self.G is None:
@@ -205,7 +210,7 @@ class Conditioned:
     """The best weights on some entries, and what the conditions cost: λ'(G q - h) = price'q - charge for all q."""
 
     weights: Vector
-    price: Vector
+    price: Vector | float
     charge: float
 
 

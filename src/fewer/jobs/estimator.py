@@ -235,17 +235,15 @@ def readable(X: Any, missing: bool = False) -> Any:
     """
     X = unmasked(gathered(X), "X")
     if sp.issparse(X):
-        if len(X.shape) != 2:
-            raise InvalidInput(
-                f"X must have shape (rows, columns), got a sparse array of shape {X.shape}"
-            )
+        if X.ndim != 2:
+            raise InvalidInput(f"X must have shape (rows, columns), got {X.shape}", "X")
         as_sparse(X, "X")
         return X
     array = read(X, "X")
     objects = array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)
     if objects and missing and not is_frame(X):
-        gaps = [x is None or (isinstance(x, float) and x != x) for x in array.flat]
-        as_numbers(np.where(np.reshape(gaps, array.shape), 0.0, array), "X")
+        gaps = np.reshape([x is None for x in array.flat], array.shape)
+        as_numbers(np.where(gaps, np.nan, array), "X")
     elif is_frame(X) or objects or array.dtype.kind in "mMSUV":
         as_numbers(X, "X")
     return as_array(X, "X") if array.dtype == np.longdouble else X
@@ -259,11 +257,8 @@ def validated(estimator: Any, X: Any, *data: Any, missing: bool = False, **optio
     X = readable(X, missing)
     for y in data:
         labels = read(unmasked(y, "y"), "y")
-        numeric = options.get("y_numeric") and y is not None
-        if numeric and labels.dtype.kind != "c":  # which scikit-learn names
-            labels = as_numbers(y, "y")
-        if labels.dtype == np.longdouble:
-            as_array(labels, "y")
+        if options.get("y_numeric") and y is not None and labels.dtype.kind != "c":
+            as_numbers(y, "y")
     with our_error():
         return validate_data(estimator, X, *data, **options)
 

@@ -7,7 +7,7 @@ from .._validation import as_integer
 from ..options import IN_BLOCKS
 from ..result import Result
 from ..row_blocks import canonical_rows
-from ..tables.cutting import width
+from ..tables.frames import width
 from ..tables.source import Block, Source, source_of
 from .dims.blocks import DimsSpec, DimsSummary, LevelsSummary
 from .dims.long import LongSpec, long_summary

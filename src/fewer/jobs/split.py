@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices, InvalidInput, gathered
-from ..tables.frames import is_table, n_rows
+from ..tables.frames import height, is_table
 from .points.points import points
 
 FIXED = ("equal_weights", "max_weight", "min_weight", "move", "sample_weight")
@@ -52,7 +52,7 @@ def split_evenly(X: Any, k: int, **options: Any) -> tuple[Indices, Indices]:
         )
     X = gathered(X)
     second = points(X, k, equal_weights=True, **options).indices
-    n = n_rows(X) if is_table(X) else X.shape[0] if hasattr(X, "shape") else len(X)
+    n = height(X) if is_table(X) else X.shape[0] if hasattr(X, "shape") else len(X)
     if len(second) == n:
         raise InvalidInput(
             f"k must be below the number of rows, {n}, so that a first part is left, got {k}"

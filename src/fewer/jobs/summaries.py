@@ -10,8 +10,7 @@ from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame,
 from ..options import Options
 from ..result import Result
 from ..row_blocks import merged_in_tree
-from ..tables.cutting import height, width
-from ..tables.frames import names_of
+from ..tables.frames import height, names_of, width
 from ..tables.source import Block
 from ..threads import own_threads
 from .bins.bins import best_histogram

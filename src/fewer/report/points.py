@@ -20,8 +20,8 @@ from ..jobs.points.sample import as_labels
 from ..jobs.points.setting import Prepared, chosen, prepare
 from ..jobs.points.units import apart_by_unit
 from ..result import Result
+from ..tables.column import role
 from ..tables.frames import is_table, names_of, take_rows
-from ..tables.table import role
 from ..threads import own_threads
 from .study import Baselines, Split, Study, Table, heaviest_first, kept_table, table_of_rows, taken
 from .views import Cloud, Plane, plane_of_rows, plane_of_similarities

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._validation import Indices
-from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import Centred, Costly, Counted, implements
-from .fit import Found, promising
+from ..rules import Rules
+from .fit import Fit, promising
 from .pool import CandidatePool, move_work
 
 # Tuned by `python benchmarks/against.py a220a01`: values and seconds beside the search before engines.
@@ -40,8 +40,8 @@ BLAS_WORK = 0.25
 class Pools:
     """The candidate pools of one problem, one after the other; `spent` is the work in those that are gone."""
 
-    def __init__(self, problem: Any, limits: SparseSimplex, deadline: Deadline) -> None:
-        self.problem, self.limits, self.deadline = problem, limits, deadline
+    def __init__(self, problem: Any, rules: Rules, deadline: Deadline) -> None:
+        self.problem, self.rules, self.deadline = problem, rules, deadline
         self.spent, self.gathered = 0.0, 0
 
     @cached_property
@@ -52,7 +52,7 @@ class Pools:
     @cached_property
     def open(self) -> int:
         """How many units there are to choose from."""
-        return int(self.limits.open.sum())
+        return int(self.rules.open.sum())
 
     @cached_property
     def follows(self) -> bool:
@@ -72,7 +72,7 @@ class Pools:
     @cached_property
     def width(self) -> int:
         """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
-        memory, k = float(getattr(self.problem, "memory", 2**33)), self.limits.sizes[1]
+        memory, k = float(getattr(self.problem, "memory", 2**33)), self.rules.sizes[1]
         if self.centred and self.open > 2 * WIDE:
             return min(self.open, k + max(AROUND, k // 2))
         return width(self.open, k, self.entry_cost, memory, self.deadline.seconds)
@@ -81,21 +81,21 @@ class Pools:
     def patience(self) -> float:
         """Work of perturbations in one pool."""
         each = POOL_PATIENCE if self.centred else KERNEL_POOL_PATIENCE
-        return each * math.sqrt(move_work(self.limits.sizes[1], self.width))
+        return each * math.sqrt(move_work(self.rules.sizes[1], self.width))
 
     def of(self, units: Indices) -> CandidatePool:
         """A pool of these units; the work of forming its matrix is counted once."""
         entry = 1.0 if self.counts else BLAS_WORK * self.entry_cost
-        return CandidatePool(self.problem, self.limits, units, entry)
+        return CandidatePool(self.problem, self.rules, units, entry)
 
-    def around(self, found: Found, known: Indices) -> CandidatePool:
+    def around(self, found: Fit, known: Indices) -> CandidatePool:
         """A pool around an answer: what is known, the most promising units, and some random ones."""
-        units = np.flatnonzero(self.limits.open)
+        units = np.flatnonzero(self.rules.open)
         width = max(self.width, len(known))
         if width < len(units):
             share = 0.0 if self.centred else RANDOM_SHARE
             drawn = int(share * (width - len(known))) if len(units) > 2 * width else 0
-            near = promising(self.problem, self.limits, found, width - len(known) - drawn)
+            near = promising(self.problem, self.rules, found, width - len(known) - drawn)
             known = np.union1d(known, near)
             rest = np.setdiff1d(units, known)
             self.gathered += 1
@@ -107,7 +107,7 @@ class Pools:
         pool.stand(found.units, found.weights)
         return pool
 
-    def after(self, pool: CandidatePool, found: Found) -> CandidatePool:
+    def after(self, pool: CandidatePool, found: Fit) -> CandidatePool:
         """The pool that follows one that ends, in its place in memory."""
         self.spent += pool.work
         pool.release()

@@ -12,7 +12,8 @@ from ..active_set import climb
 from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import BoundedBelow, Prepared, Quadratic, Rounded, SparseBounded, implements
-from ._gram import steepest_units
+from ..rules import Rules
+from .fit import Fit, steepest_units
 
 Mask = npt.NDArray[np.bool_]
 
@@ -29,9 +30,10 @@ POINTLESS = 1e-2
 
 
 def lower_bound_of(objective: Any, constraint: Any = None) -> float:
-    """Known lower bound on F, on the members of a constraint if one is given."""
-    if isinstance(constraint, SparseSimplex) and implements(objective, SparseBounded):
-        return float(objective.lower_bound_for(constraint.sizes[1]))
+    """Known lower bound on F, on the members of a constraint or under rules for entries if there are any."""
+    rules = constraint.rules if isinstance(constraint, SparseSimplex) else constraint
+    if isinstance(rules, Rules) and implements(objective, SparseBounded):
+        return float(objective.lower_bound_for(rules.sizes[1]))
     return float(objective.lower_bound) if implements(objective, BoundedBelow) else -math.inf
 
 
@@ -71,7 +73,7 @@ def paused(walk: Walk) -> Generator[None, None, tuple[Indices, Vector]]:
 
 def walked(
     problem: Quadratic,
-    limits: SparseSimplex,
+    rules: Rules,
     limit: int,
     summed: bool,
     begin: tuple[Indices, Vector] | None = None,
@@ -87,7 +89,7 @@ def walked(
     summed one does not. Returns (units, weights), heaviest first. Source: Lawson & Hanson 1974;
     partial pricing as in the simplex method.
     """
-    open_units = limits.open
+    open_units = rules.open
     units, weights = begin if begin is not None else (np.empty(0, np.int64), np.empty(0))
     if summed and not len(units):
         values = problem.diagonal - 2.0 * problem.slopes(units, weights)
@@ -124,20 +126,19 @@ def prepared(problem: Any) -> Iterator[None]:
         yield from problem.prepare()
 
 
-def simplex_bound(
-    problem: Any, limits: SparseSimplex, units: Indices, weights: Vector, value: float
-) -> float:
+def simplex_bound(problem: Any, rules: Rules, fit: Fit) -> float:
     """A lower bound on F over all weights of sum one on the open units, none above max_weight: whatever their number.
 
     F is a squared distance ‖r‖² to a target t, and <r, t - Ap> >= m = F(q) - max_p (pᵀs - qᵀs) for
     every such p: all of them lie beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0.
     The best p fills the steepest units.
     """
+    units, weights, value = fit.units, fit.weights, fit.value
     slopes = problem.slopes(units, weights)
-    full = int(1.0 / limits.max_weight)
-    steepest = steepest_units(np.where(limits.open, slopes, -np.inf), full + 1)
-    shares = np.full(len(steepest), min(limits.max_weight, 1.0))
-    shares[full:] = max(1.0 - full * limits.max_weight, 0.0)
+    full = int(1.0 / rules.max_weight)
+    steepest = steepest_units(np.where(rules.open, slopes, -np.inf), full + 1)
+    shares = np.full(len(steepest), min(rules.max_weight, 1.0))
+    shares[full:] = max(1.0 - full * rules.max_weight, 0.0)
     margin = (
         value
         - float(shares @ slopes[steepest] - weights @ slopes[units])
@@ -147,7 +148,7 @@ def simplex_bound(
 
 
 def relaxed_bounds(
-    problem: Quadratic, limits: SparseSimplex, begin: tuple[Indices, Vector]
+    problem: Quadratic, rules: Rules, begin: tuple[Indices, Vector]
 ) -> Iterator[float | None]:
     """Lower bounds on F over the whole simplex, better and better, from the path with the sum constraint.
 
@@ -157,10 +158,10 @@ def relaxed_bounds(
     units, weights = begin
     value = first = problem.value_at(units, weights)
     while value > POINTLESS * first:
-        yield simplex_bound(problem, limits, units, weights, value)
+        yield simplex_bound(problem, rules, Fit(units, weights, value))
         before = value
         units, weights = yield from paused(
-            walked(problem, limits, len(units) + WIDTH, True, (units, weights))
+            walked(problem, rules, len(units) + WIDTH, True, (units, weights))
         )
         value = problem.value_at(units, weights)
         if value > (1.0 - CLOSED) * before:

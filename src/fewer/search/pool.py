@@ -10,12 +10,21 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from .._compiled.moves import CLOSE, FIRM, FLAT, Moves, Rules, best_moves, forced_swaps, sure_moves
+from .._compiled.moves import (
+    CLOSE,
+    FIRM,
+    FLAT,
+    Moves,
+    PoolRules,
+    best_moves,
+    forced_swaps,
+    sure_moves,
+)
 from .._validation import Indices, Vector
 from ..active_set import box_weights
-from ..constraints.sparse_simplex import SparseSimplex
 from ..protocols import Quadratic
-from ._gram import Matrix, target_gram
+from ..rules import Rules
+from .fit import Matrix, target_gram
 from .response_table import ResponseTable
 
 RIDGE, SHIFT = 1e-12, 1e-10
@@ -38,22 +47,22 @@ quiet = np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
 
 class CandidatePool:
-    """A support on the move among some candidates, all rules of a `SparseSimplex` kept.
+    """A support on the move among some candidates, all rules kept.
 
-    >>> from fewer import Atoms, Moments
+    >>> from fewer import Atoms, Moments, SparseSimplex
     >>> F = Moments(Atoms(3), np.eye(3), np.array([0.5, 0.1, 0.4]))
-    >>> pool = CandidatePool(F, SparseSimplex(F.space, 2), np.arange(3))
+    >>> pool = CandidatePool(F, SparseSimplex(F.space, 2).rules, np.arange(3))
     >>> pool.stand(np.array([0, 1]))
     >>> pool.improve(), pool.support.tolist(), pool.weights.round(3).tolist(), round(pool.value, 4)
     (1, [0, 2], [0.55, 0.45], 0.015)
     """
 
     def __init__(
-        self, problem: Quadratic, limits: SparseSimplex, units: Indices, entry_cost: float = 1.0
+        self, problem: Quadratic, rules: Rules, units: Indices, entry_cost: float = 1.0
     ) -> None:
-        self.units, self.limits = units, limits
+        self.units = units
         self.G, self._shift = regular(target_gram(problem, units, units))
-        self.rules = rules_of(limits, units, np.diag(self.G).copy())
+        self.rules = pool_rules(rules, units, np.diag(self.G).copy())
         self.k = self.rules.k
         self.table, self._start, self._kept = (ResponseTable(self.G, self.rules) for _ in range(3))
         self._barred = np.zeros(len(units), np.bool_)
@@ -367,20 +376,16 @@ def regular(G: Matrix) -> tuple[Matrix, float]:
     return np.ascontiguousarray(G), SHIFT * scale
 
 
-def rules_of(limits: SparseSimplex, units: Indices, diagonal: Vector) -> Rules:
-    """The rules of a constraint for some candidates; the fewest of groups that have none among them are set aside."""
-    k = min(limits.sizes[1], len(units))
+def pool_rules(rules: Rules, units: Indices, diagonal: Vector) -> PoolRules:
+    """The rules for some candidates; the fewest of groups that have none among them are set aside."""
+    k = min(rules.sizes[1], len(units))
     group, fewest, cap = np.zeros(len(units), np.int64), np.zeros(1, np.int64), np.array([k])
-    if limits.counts is not None:
-        present, codes = np.unique(limits.counts.codes[units], return_inverse=True)
-        group, fewest, cap = (
-            codes.astype(np.int64),
-            limits.counts.fewest[present],
-            limits.counts.most[present],
-        )
-        k = min(k, limits.sizes[1] - int(limits.counts.fewest.sum() - fewest.sum()))
-    held = np.isin(units, limits.include)
-    high = float(limits.max_weight) if limits.max_weight < 1.0 else 2.0
-    bounded = bool(limits.bounded or held.any())
-    sizes = fewest, cap, k, float(limits.min_weight), high
-    return Rules(group, held, diagonal, *sizes, bounded, NOISE * float(diagonal.mean()))
+    if rules.groups is not None:
+        present, codes = np.unique(rules.groups[units], return_inverse=True)
+        group, fewest, cap = codes.astype(np.int64), rules.fewest[present], rules.caps[present]
+        k = min(k, rules.sizes[1] - int(rules.fewest.sum() - fewest.sum()))
+    held = np.isin(units, rules.include)
+    high = float(rules.max_weight) if rules.max_weight < 1.0 else 2.0
+    bounded = bool(rules.bounded or held.any())
+    sizes = fewest, cap, k, float(rules.min_weight), high
+    return PoolRules(group, held, diagonal, *sizes, bounded, NOISE * float(diagonal.mean()))

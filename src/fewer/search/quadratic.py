@@ -3,23 +3,23 @@
 import math
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .._validation import Indices, Vector
-from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
 from ..protocols import LowerBoundAttained, implements
-from ._additions import additions
+from ..rules import Rules
 from ._gather import BLAS_WORK, Pools
-from ._gram import target_gram
-from ._relaxation import Relaxations
 from ._starts import capped, opening, starts
+from .additions import QuadraticAdditions, additions
 from .engine import Branch
-from .fit import Answers, Found, affordable, polished, refit_cost, refitted
+from .fit import NONE, Answers, Fit, affordable, polished, refit_cost, refitted, target_gram
 from .paths import REACHED, lower_bound_of, relaxed_bounds, simplex_bound
 from .pool import CandidatePool, move_work
+from .relaxation import PROVABLE, Relaxations
 
 # Tuned by `python benchmarks/against.py a220a01`: values and seconds beside the search before engines.
 FIRST_FILLED = 128
@@ -50,10 +50,8 @@ PROVEN_GAP = 1e-7
 """Share of the value within which the bound over the whole simplex proves an answer."""
 BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
-PROVABLE = 600
-"""Units up to which a proof forms their whole matrix; beyond, the convex relaxation gives a bound."""
 PROVABLE_ATTAINED = 2000
-"""The same under a time limit where F reaches its lower bound outside the constraint: the convex relaxation would say
+"""Units up to which it does so under a time limit where F reaches its lower bound outside the constraint: the convex relaxation would say
 nothing there, and a proof takes hours."""
 SPECTRAL = 150
 """Units from which on a proof starts from the best value, where F reaches its lower bound outside the constraint: with
@@ -76,16 +74,15 @@ class QuadraticEngine:
     around the answer again and again.
     """
 
-    def __init__(self, problem: Any, limits: SparseSimplex, deadline: Deadline) -> None:
-        self.problem, self.limits, self.deadline = problem, limits, deadline
-        self.pools = Pools(problem, limits, deadline)
-        self.found: Found | None = None
+    def __init__(self, problem: Any, rules: Rules, deadline: Deadline) -> None:
+        self.problem, self.rules, self.deadline = problem, rules, deadline
+        self.pools = Pools(problem, rules, deadline)
+        self.best: Fit | None = None
         self._pool: CandidatePool | None = None
         self._starts: list[Indices] = []
         self._pool_began, self._moved = 0.0, 0
         self._simplex_bound = -math.inf
         self._growing = self._start()
-        self._adding = additions(problem, limits)
         self._improving: Answers | None = None
         self._relaxations: Relaxations | None = None
         self._loose: Iterator[float | None] | None = None
@@ -95,12 +92,12 @@ class QuadraticEngine:
     @property
     def value(self) -> float:
         """F at the answer."""
-        return math.inf if self.found is None else self.found.value
+        return math.inf if self.best is None else self.best.value
 
     @property
     def support(self) -> Indices:
         """The units in use, sorted."""
-        return np.empty(0, np.int64) if self.found is None else self.found.units
+        return np.empty(0, np.int64) if self.best is None else self.best.units
 
     @property
     def work(self) -> float:
@@ -121,9 +118,9 @@ class QuadraticEngine:
                 self.pools.patience
                 + BLAS_WORK * self.pools.entry_cost * float(self.pools.width) ** 2
             )
-        each = MOVES_PER_PERTURBATION * move_work(self.limits.sizes[1], self.pools.open)
+        each = MOVES_PER_PERTURBATION * move_work(self.rules.sizes[1], self.pools.open)
         most = (PATIENCE if self.pools.centred else KERNEL_PATIENCE) * (
-            1.0 + FEW_UNITS / self.limits.sizes[1]
+            1.0 + FEW_UNITS / self.rules.sizes[1]
         )
         most = max(
             most, MATRIX_SHARE * BLAS_WORK * self.pools.entry_cost * float(self.pools.open) ** 2
@@ -132,23 +129,23 @@ class QuadraticEngine:
 
     def answer(self) -> Vector | None:
         """The weights on all units."""
-        if self.found is None:
+        if self.best is None:
             return None
-        p = np.zeros(self.limits.space.size)
-        p[self.found.units] = self.found.weights
+        p = np.zeros(self.rules.n)
+        p[self.best.units] = self.best.weights
         return p
 
-    def _take(self, found: Found | None) -> bool:
+    def _take(self, found: Fit | None) -> bool:
         """Move to an answer if it is better; whether it is."""
         if found is None or not found.value < self.value:
             return False
-        self.found = found
+        self.best = found
         return True
 
     @property
     def _reached(self) -> bool:
         """Whether the target or the optimum over the whole simplex is reached: nothing can be gained any more."""
-        return self.found is not None and (
+        return self.best is not None and (
             self.value <= REACHED * abs(self.problem.constant) or self._convex
         )
 
@@ -159,11 +156,16 @@ class QuadraticEngine:
 
     # growing
 
+    @cached_property
+    def _adding(self) -> Iterator[Fit]:
+        oracle = QuadraticAdditions(self.problem, self.rules)
+        return additions(oracle, self.rules, self.deadline)
+
     def grow(self, count: int) -> int:
         """Algorithm 3 (count = 1), or a stretch of the path from which searches start."""
         if count == 1:
             for added in self._adding:
-                self.found = added
+                self.best = added
                 return 1
             return 0
         for found in self._growing:
@@ -177,11 +179,11 @@ class QuadraticEngine:
         Where F is known by entries of H alone, slopes cost more than the path gains: it grows in a
         pool instead.
         """
-        yield from opening(self.problem, self.limits)
-        if not self.pools.centred and not self.limits.bounded and not len(self.limits.include):
+        yield from opening(self.problem, self.rules)
+        if not self.pools.centred and not self.rules.bounded and not len(self.rules.include):
             yield from self._filled()
             return
-        for begun in starts(self.problem, self.limits, self.deadline):
+        for begun in starts(self.problem, self.rules, self.deadline):
             if begun is None:
                 yield None
                 continue
@@ -191,22 +193,22 @@ class QuadraticEngine:
             yield found
             if self._compared():
                 return
-        for better in capped(self.problem, self.limits, self.found):
+        for better in capped(self.problem, self.rules, self.best):
             yield better
             if self._compared():
                 return
 
     def _compared(self) -> bool:
         """Bound F over the whole simplex from where the answer is; whether nothing can be gained any more."""
-        if self.pools.centred and self.found is not None and not self._reached:
+        if self.pools.centred and self.best is not None and not self._reached:
             self._simplex_bound = max(
-                self._simplex_bound, simplex_bound(self.problem, self.limits, *self.found)
+                self._simplex_bound, simplex_bound(self.problem, self.rules, self.best)
             )
         return self._reached
 
     def _filled(self) -> Answers:
         """Best additions in a pool of everything, or of random units; an answer whenever the support has doubled."""
-        k, units = self.limits.sizes[1], np.flatnonzero(self.limits.open)
+        k, units = self.rules.sizes[1], np.flatnonzero(self.rules.open)
         if not affordable(self.deadline, self.pools.entry_cost * float(self.pools.width) ** 2):
             return
         if self.pools.width < len(units):
@@ -230,12 +232,12 @@ class QuadraticEngine:
 
     def _improved(self) -> Answers:
         """Local search from every start; the best one is polished."""
-        if self._reached or self.found is None:
+        if self._reached or self.best is None:
             return
-        k = self.limits.sizes[1]
+        k = self.rules.sizes[1]
         if not affordable(self.deadline, refit_cost(k) + k * float(self.pools.width) ** 2):
             return
-        best, known = self.found, np.unique(np.concatenate([self.found.units, *self._starts]))
+        best, known = self.best, np.unique(np.concatenate([self.best.units, *self._starts]))
         pool = self.pools.around(best, known) if self._pool is None else self._pool
         for units in self._starts or [pool.support]:
             pool.stand(np.sort(units))
@@ -248,15 +250,15 @@ class QuadraticEngine:
         pool.stand(best.units, best.weights)
         self._pool = yield from self._renewing(pool, best)
         self._pool_began = self._pool.work
-        yield polished(self.problem, self.limits, self.found)
+        yield polished(self.problem, self.rules, self.best)
 
     def _brief(self, pool: CandidatePool) -> int:
         """Moves that are made in a moment."""
         return min(64, max(1, int(BRIEF / (8.0 * pool.k * len(pool.units)))))
 
     def _renewing(
-        self, pool: CandidatePool, found: Found
-    ) -> Generator[Found | None, None, CandidatePool]:
+        self, pool: CandidatePool, found: Fit
+    ) -> Generator[Fit | None, None, CandidatePool]:
         """New pools around the answer, and swaps in each, while that helps."""
         for turn in range(1, MOST_POOLS + 1):
             if len(pool.units) == self.pools.open or pool.nothing:
@@ -271,9 +273,9 @@ class QuadraticEngine:
                 break
         return pool
 
-    def _answer_of(self, pool: CandidatePool) -> Found:
+    def _answer_of(self, pool: CandidatePool) -> Fit:
         """The support of a pool with its best weights."""
-        return refitted(self.problem, self.limits, pool.support, pool.weights)
+        return refitted(self.problem, self.rules, pool.support, pool.weights)
 
     # leaving local optima
 
@@ -289,14 +291,14 @@ class QuadraticEngine:
             self.pools.spent += math.inf
             return False
         if len(pool.units) < self.pools.open and pool.work - self._pool_began > self.pools.patience:
-            return self._renewed(pool, self.found)
+            return self._renewed(pool, self.best)
         if not pool.perturb(rng, self._ceiling()):
             return False
         found = self._answer_of(pool) if pool.promises(self.value) else None
-        better = found is not None and self._take(polished(self.problem, self.limits, found))
+        better = found is not None and self._take(polished(self.problem, self.rules, found))
         self._moved = 0 if better else self._moved + 1
         if self.pools.follows and (better or self._moved == MOVED):
-            here, self._moved = self.found if better else self._answer_of(pool), 0
+            here, self._moved = self.best if better else self._answer_of(pool), 0
             better |= self._renewed(pool, here, settles=better)
         return better
 
@@ -313,14 +315,14 @@ class QuadraticEngine:
     def _hopeless(self, pool: CandidatePool) -> bool:
         """Whether nothing can be gained: the target is reached, or there is no other support."""
         few = (
-            self.pools.open <= max(len(self.limits.include), self.limits.sizes[1])
-            and not self.limits.bounded
+            self.pools.open <= max(len(self.rules.include), self.rules.sizes[1])
+            and not self.rules.bounded
         )
         return (
-            pool.nothing or self._reached or few or len(self.limits.include) == self.limits.sizes[1]
+            pool.nothing or self._reached or few or len(self.rules.include) == self.rules.sizes[1]
         )
 
-    def _renewed(self, pool: CandidatePool, here: Found | None, settles: bool = False) -> bool:
+    def _renewed(self, pool: CandidatePool, here: Fit | None, settles: bool = False) -> bool:
         """Local search in a new pool around an answer, in place of another pool; whether the best answer is new.
 
         If it `settles`, the lightest units are replaced too, and this is repeated while it helps.
@@ -350,7 +352,7 @@ class QuadraticEngine:
         """Work of a proof by default; none for many units where the convex relaxation says nothing new."""
         if self._convex:
             return LOOSE_BUDGET
-        if self.limits.space.size <= PROVABLE:
+        if self.rules.n <= PROVABLE:
             return ATTAINED_BUDGET if self._attained else PROOF_BUDGET
         return 0.0 if self._attained else LOOSE_BUDGET
 
@@ -366,14 +368,14 @@ class QuadraticEngine:
         """What is known of branches that were closed, and before that what F can never be below."""
         if self._loose is not None:
             return math.inf  # it closes none
-        known = max(self._simplex_bound, lower_bound_of(self.problem, self.limits))
+        known = max(self._simplex_bound, lower_bound_of(self.problem, self.rules))
         return known if self._relaxations is None else max(self._relaxations.proven, known)
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
         """Branch and bound on doubly non-negative relaxations; for many units the convex relaxation at the root."""
         if self._convex:
             return ()
-        size = self.limits.space.size
+        size = self.rules.n
         if size > (PROVABLE_ATTAINED if self._attained and self.deadline.limited else PROVABLE):
             return self._bound_loosely(branch)
         if size > PROVABLE and not affordable(self.deadline, LOOK_WORK * float(size) ** 3):
@@ -382,21 +384,21 @@ class QuadraticEngine:
             units = np.arange(size)
             G = target_gram(self.problem, units, units)
             spectral = self._attained and size > SPECTRAL
-            self._relaxations = Relaxations(G, np.zeros(size), 0.0, self.limits, spectral)
+            self._relaxations = Relaxations(G, self.rules, spectral)
         known = self._relaxations
-        if self.found is not None:
-            known.offer(self.found.units, self.found.weights)
+        if self.best is not None:
+            known.offer(self.best.units, self.best.weights)
         rest = known.look(branch)
         if known.value < self.value:
-            self._take(refitted(self.problem, self.limits, known.support, known.weights))
+            self._take(refitted(self.problem, self.rules, known.support, known.weights))
         return rest
 
     def _bound_loosely(self, branch: Branch) -> tuple[Branch, ...]:
         """The convex relaxation, a stretch further; when it has no more to say the branch stays open."""
-        assert self.found is not None  # noqa: S101 - a proof follows a search
+        assert self.best is not None  # noqa: S101 - a proof follows a search
         if self._loose is None:
-            loose = replace(self.limits, min_weight=0.0, max_weight=1.0, include=())
-            start = refitted(self.problem, loose, self.found.units)
+            loose = replace(self.rules, min_weight=0.0, max_weight=1.0, include=NONE)
+            start = refitted(self.problem, loose, self.best.units)
             self._loose = relaxed_bounds(self.problem, loose, (start.units, start.weights))
         assert self._loose is not None  # noqa: S101
         for found in self._loose:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from .._compiled.moves import FLAT, INSIDE, SLACK, Rules, Table, pivot
+from .._compiled.moves import FLAT, INSIDE, SLACK, PoolRules, Table, pivot
 from .._validation import Indices, Vector
 
 Matrix = npt.NDArray[np.float64]
@@ -37,7 +37,7 @@ class ResponseTable:
     `slopes`; `pivots` counts the units that were made free or fixed at a bound one by one.
     """
 
-    def __init__(self, G: Matrix, rules: Rules) -> None:
+    def __init__(self, G: Matrix, rules: PoolRules) -> None:
         p, k = len(G), rules.k
         self.G, self.rules, self.size = G, rules, 0
         square, wide = np.zeros((k + 1, k + 1)), np.zeros((k + 1, p))

@@ -41,11 +41,11 @@ def engine_of(
     if programmed(objective, constraint):
         from .conditioned import ConditionedEngine
 
-        return ConditionedEngine(objective, constraint, until)
+        return ConditionedEngine(objective, constraint.rules, until)
     if distances(objective, constraint):
         from .quadratic import QuadraticEngine
 
-        return QuadraticEngine(objective, constraint, until)
+        return QuadraticEngine(objective, constraint.rules, until)
     require_whole_faces(constraint, who)
     from .faces import FacesEngine
 

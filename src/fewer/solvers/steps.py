@@ -265,7 +265,7 @@ def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
         return best_weights(objective, constraint, p)
     units = constraint.support(p)
     if distances(objective, constraint):
-        fit = refitted(objective, constraint, units, p[units])
+        fit = refitted(objective, constraint.rules, units, p[units])
         best = np.zeros(p.size)
         best[fit.units] = fit.weights
         return best

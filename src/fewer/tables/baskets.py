@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, gathered, library_of, shown
-from .column import Column, Levels
-from .table import Table
+from .column import Column, Levels, Table
 
 ORDERS = re.compile(
     r"order|basket|transaction|invoice|customer|user|session|receipt|ticket|cart|visit|member", re.I

@@ -1,24 +1,44 @@
-"""One column of a table: its name, its kind, its values, and where they are missing."""
+"""Columns of tables: each of one kind, whatever container it came in, with values that are read when asked for."""
 
 import datetime
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, shown
+from .._validation import (
+    Indices,
+    InvalidInput,
+    Vector,
+    as_numbers,
+    gathered,
+    is_frame,
+    library_of,
+    read,
+    shown,
+)
+from ..codes import as_csr
+from .frames import is_table, names_of, narwhal, stacked, take_columns
+from .names import aligned, known_name, refuse_twins
 
 Mask = npt.NDArray[np.bool_]
 SECONDS_PER_UNIT = {"D": 86400.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """Seconds in one step of a date, a time or a duration."""
+HOLDS = {
+    "number": "numbers",
+    "boolean": "booleans",
+    "category": "texts",
+    "date": "dates",
+    "other": "nested values",
+}
+"""What columns of each kind hold."""
 NUMBER = (numbers.Real, Decimal, np.bool_)
-DATE = (datetime.date, np.datetime64)
-"""`datetime.datetime` and the timestamps of pandas are dates too."""
 
 
 class Levels(NamedTuple):
@@ -30,44 +50,203 @@ class Levels(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column as the containers of `fewer.tables.frames` hand it out; its values are made when they are asked for.
+    """A column of a table; its values are made when they are asked for.
 
     `kind` is "number" (durations too, in seconds), "boolean" (0 and 1), "date" (dates, instants,
     times of day, in seconds), "category" (text, and what its container calls categories), or
     "other": nested or binary values that no job can use. `dtype` names the type where that matters:
     "category" for what its container calls one, of numbers and others their type. `missing` is None
-    where nothing is missing.
+    where nothing is missing. Numbers are read by `read`, categories by `group`, in any order.
     """
 
     name: Any
     kind: str
     missing: Mask | None
-    read: Callable[[], npt.NDArray[Any]]
-    group: Callable[[], Levels] | None = None
+    read: Callable[[], Any] | None
+    group: Callable[[], tuple[npt.NDArray[Any], Indices]] | None = None
     dtype: str = ""
-    part: Callable[[int, int], npt.NDArray[Any]] | None = None
-    """The values of some rows, where that costs less than all of them."""
 
-    @property
+    @cached_property
     def values(self) -> npt.NDArray[Any]:
         """float64, NaN where missing; of a category objects, None where missing: (N,)."""
         if self.kind != "category":
-            return self.read()
-        values = np.empty(len(self.levels.values) + 1, object)
-        values[:-1] = self.levels.values
-        values[-1] = None
-        return values[self.levels.codes]
+            assert self.read is not None  # noqa: S101 - only categories have none
+            return np.asarray(self.read())
+        return objects([*self.levels.values, None])[self.levels.codes]
 
     @cached_property
     def levels(self) -> Levels:
         """The distinct values, and which of them each row has."""
         if self.group is not None:
-            return self.group()
-        values = self.read()
-        found, codes = np.unique(values, return_inverse=True)
+            return sorted_levels(*self.group())
+        found, codes = np.unique(self.values, return_inverse=True)
         present = found if self.missing is None else found[~np.isnan(found)]
         codes = codes.reshape(-1).astype(np.int64)
         return Levels(present, np.where(codes < len(present), codes, -1))
+
+    def take(self, rows: Indices | None) -> "Column":
+        """Some of the rows; all of them where `rows` is None."""
+        if rows is None:
+            return self
+        gone = None if self.missing is None else self.missing[rows]
+        missing = gone if gone is not None and gone.any() else None
+        group = None
+        if self.kind == "category":
+            group = lambda: (self.levels.values, self.levels.codes[rows])  # noqa: E731
+        return Column(self.name, self.kind, missing, lambda: self.values[rows], group, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equally many rows.
+
+    >>> import polars
+    >>> table = Table.of(polars.DataFrame({"age": [31, 45], "plan": ["gold", "free"]}))
+    >>> table.names, table.rows, table.column("age", "sample_weight").values.tolist()
+    (['age', 'plan'], 2, [31.0, 45.0])
+    """
+
+    columns: tuple[Column, ...]
+    rows: int
+
+    @classmethod
+    def of(cls, X: Any) -> "Table":
+        """The columns of a frame or a Series, or of an array of numbers, where they are named by their places."""
+        X = gathered(X)
+        if isinstance(X, Table):
+            return X
+        if is_table(X):
+            return cls(tuple(columns_of(X)), int(X.shape[0]))
+        array = numbers_of(X)
+        return cls(tuple(_of_array(i, column) for i, column in enumerate(array.T)), len(array))
+
+    @property
+    def names(self) -> list[Any]:
+        """The names of the columns, as the user wrote them."""
+        return [column.name for column in self.columns]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return self.rows, len(self.columns)
+
+    def column(self, name: Any, option: str) -> Column:
+        """The column that an option names."""
+        names = self.names
+        return self.columns[names.index(known_name(name, names, option))]
+
+
+def columns_of(X: Any) -> list[Column]:
+    """The columns of a table, each of the kind that its type says.
+
+    Examples
+    --------
+    >>> import polars
+    >>> table = polars.DataFrame({"age": [31, None], "plan": ["gold", "free"]})
+    >>> [(column.name, column.kind, column.values.tolist()) for column in columns_of(table)]
+    [('age', 'number', [31.0, nan]), ('plan', 'category', ['gold', 'free'])]
+    """
+    X = gathered(X)
+    if not is_table(X):
+        raise InvalidInput(f"a table of pandas, polars or pyarrow was expected, got {shown(X)}")
+    return [_column(name, each) for name, each in zip(names_of(X), _each_series(X), strict=True)]
+
+
+def role(X: Any, value: Any, option: str) -> Column | None:
+    """The column of X that an option names, None where its value is no name."""
+    if not isinstance(value, str):
+        return None
+    if not is_frame(X) and not isinstance(X, Table):
+        raise InvalidInput(
+            f"{option}={value!r} names a column, which needs a table, got {shown(type(X).__name__)}"
+        )
+    return Table.of(X).column(value, option)
+
+
+def column_beside(X: Any, given: Any, name: str) -> tuple[Any, int | None]:
+    """The numbers of the column that `given` names, and its position; of anything else `given` in the order of X."""
+    column = role(X, given, name)
+    if column is None:
+        return aligned(given, X, name), None
+    return numbers_of_column(column, name), names_of(X).index(given)
+
+
+def taken_apart(X: Any, **given: Any) -> tuple[Any, ...]:
+    """X without the columns that are named, then the numbers of these; what is no name stays as it is."""
+    X = gathered(X) if is_frame(X) else X
+    found = [column_beside(X, value, name) for name, value in given.items()]
+    named = {at for _, at in found if at is not None}
+    if named:
+        X = take_columns(X, [i for i in range(len(names_of(X))) if i not in named])
+    return X, *(values for values, _ in found)
+
+
+def below(X: Any, other: Any, names: Sequence[Any], option: str) -> Any:
+    """Columns of a table, of its rows and then of those of another table, given by `option`, in its own container.
+
+    >>> import polars
+    >>> first, second = (polars.DataFrame({"a": values, "b": values}) for values in ([1, 2], [3]))
+    >>> below(first, second, ["a"], "target").rows()
+    [(1,), (2,), (3,)]
+    """
+    tables = Table.of(X), Table.of(other)
+    for table, owner in zip(tables, ("X", option), strict=True):
+        refuse_twins(table.names, owner)
+    for name in names:
+        mine, theirs = (table.column(name, option) for table in tables)
+        empty = any(c.missing is not None and c.missing.all() for c in (mine, theirs))
+        if mine.kind != theirs.kind and not empty:
+            raise InvalidInput(
+                f"{option}: column {name!r} holds {HOLDS[theirs.kind]}, in X it holds {HOLDS[mine.kind]}"
+            )
+    both = zip((X, other), tables, strict=True)
+    return stacked(
+        [take_columns(one, [table.names.index(n) for n in names]) for one, table in both]
+    )
+
+
+def below_array(X: Any, other: Any, option: str, missing: bool) -> Any:
+    """The rows of an array, then those of another one, given by `option`; `missing` says whether NaN is a missing value."""
+    arrays = [
+        as_csr(part, option) if sp.issparse(part) else numbers_of(part) for part in (X, other)
+    ]
+    if arrays[0].shape[1] != arrays[1].shape[1] or 0 in arrays[1].shape:
+        raise InvalidInput(
+            f"{option} must have shape (rows, {arrays[0].shape[1]}) with the columns of X, got {arrays[1].shape}"
+        )
+    entries = arrays[1].data if sp.issparse(other) else arrays[1]
+    wrong = np.isinf(entries) if missing else ~np.isfinite(entries)
+    if wrong.any():
+        where = "" if sp.issparse(other) else f" in row {int(np.argmax(wrong.any(axis=1)))}"
+        raise InvalidInput(f"{option} must be finite, got NaN or infinity{where}")
+    return stacked(arrays)
+
+
+def numbers_of_column(column: Column, what: str) -> Vector:
+    """A column of numbers, NaN where missing."""
+    if column.kind not in ("number", "boolean"):
+        raise InvalidInput(
+            f"{what} must hold numbers, got the column {shown(column.name)} of kind {column.kind!r}"
+        )
+    return np.array(column.values, np.float64)
+
+
+def numbers_of(X: Any) -> npt.NDArray[Any]:
+    """An array of numbers with two axes; None counts as NaN.
+
+    >>> numbers_of([[1, None]]).tolist()
+    [[1.0, nan]]
+    """
+    array = X if isinstance(X, np.ndarray) else read(X, "X")
+    if array.dtype == object:
+        gone = np.array([entry is None for entry in array.flat], bool).reshape(array.shape)
+        array = np.where(gone, np.nan, array)
+    array = as_numbers(array, "X")
+    if array.ndim != 2:
+        raise InvalidInput(
+            f"X must have shape (rows, columns) with at least one of each, got {array.shape}"
+        )
+    return array
 
 
 def objects(entries: Sequence[Any]) -> npt.NDArray[Any]:
@@ -77,16 +256,14 @@ def objects(entries: Sequence[Any]) -> npt.NDArray[Any]:
     return values
 
 
-def seconds(instants: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def seconds(instants: npt.NDArray[Any]) -> Vector:
     """Seconds from 1970, or of a length of time; NaN where missing.
 
     >>> seconds(np.array(["1970-01-02", "NaT"], "datetime64[D]")).tolist()
     [86400.0, nan]
     """
-    unit = np.datetime_data(instants.dtype)[0]
-    found = instants.astype(np.int64) * SECONDS_PER_UNIT[unit]
-    found[np.isnat(instants)] = np.nan
-    return np.asarray(found, np.float64)
+    found = instants.astype(np.int64) * SECONDS_PER_UNIT[np.datetime_data(instants.dtype)[0]]
+    return np.where(np.isnat(instants), np.nan, found)
 
 
 def sorted_levels(values: npt.NDArray[Any], codes: Indices) -> Levels:
@@ -96,87 +273,186 @@ def sorted_levels(values: npt.NDArray[Any], codes: Indices) -> Levels:
     try:
         order = sorted(range(len(entries)), key=entries.__getitem__)
     except TypeError:  # of different types
-        order = sorted(
-            range(len(entries)), key=lambda i: (type(entries[i]).__name__, str(entries[i]))
-        )
-    place = np.full(len(values) + 1, -1, np.int64)
+        order = sorted(range(len(entries)), key=lambda i: type_and_text(entries[i]))
+    place = np.full(len(values) + 1, -1, np.int64)  # whose last one -1 finds
     place[used[order]] = np.arange(len(order))
-    return Levels(
-        objects([entries[i] for i in order]), place[codes]
-    )  # -1 finds the last place, which stays -1
+    return Levels(objects([entries[i] for i in order]), place[codes])
 
 
-def of_objects(name: Any, entries: npt.NDArray[Any], missing: Mask | None) -> Column:
+def type_and_text(value: Any) -> tuple[str, str]:
+    """A key that orders values of different types."""
+    return type(value).__name__, str(value)
+
+
+def _each_series(X: Any) -> Iterator[Any]:
+    """The columns of a table in its own library, by place: two may have one name."""
+    if not is_frame(X):
+        yield X
+    elif hasattr(X, "iloc"):
+        yield from (X.iloc[:, i] for i in range(X.shape[1]))
+    elif hasattr(X, "get_columns"):
+        yield from X.get_columns()
+    else:
+        yield from X.columns
+
+
+def _column(name: Any, native: Any) -> Column:
+    """A Series, Array or ChunkedArray as a column, by its type."""
+    import narwhals as nw
+
+    series = narwhal(_plain(native))
+    dtype, missing = series.dtype, _missing(series)
+    kind = "number" if dtype.is_numeric() or dtype == nw.Duration else "date"
+    if dtype.is_nested() or dtype == nw.Binary:
+        return Column(name, "other", missing, series.to_numpy, dtype=str(dtype))
+    native_type = getattr(native, "dtype", None)
+    if isinstance(native_type, np.dtype) and native_type.hasobject:
+        return _of_objects(name, series.to_numpy(), missing)
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        own = "" if dtype == nw.String else "category"
+        return Column(name, "category", missing, None, lambda: _grouped(series), own)
+    if dtype == nw.Time:
+        nanoseconds = series.cast(nw.Time).cast(nw.Int64)
+        return Column(name, kind, missing, lambda: nanoseconds.to_numpy() / 1e9)
+    if dtype.is_temporal():
+        return Column(name, kind, missing, lambda: seconds(series.to_numpy()))
+    if dtype == nw.Boolean:
+        series, kind = series.cast(nw.UInt8), "boolean"
+    elif not dtype.is_numeric():
+        return _of_array(name, series.to_numpy(), missing)
+    if dtype in (nw.Decimal, nw.Int128, nw.UInt128):
+        series = series.cast(nw.Float64)
+    return Column(
+        name,
+        kind,
+        missing,
+        lambda: np.asarray(series.to_numpy(), np.float64),
+        dtype="" if dtype == nw.Boolean else str(dtype),
+    )
+
+
+def _plain(native: Any) -> Any:
+    """A Series of a type that narwhals knows: Arrow's own in pandas, and what pandas alone has."""
+    dtype = str(getattr(native, "dtype", ""))
+    if dtype.endswith("[pyarrow]") and hasattr(native.array, "__arrow_array__"):
+        native = native.array.__arrow_array__()
+    if dtype.startswith("period["):
+        native = native.dt.to_timestamp()
+    if library_of(native) is None and not hasattr(native, "chunks"):
+        import pyarrow as pa
+
+        native = pa.chunked_array([native])
+    return native
+
+
+def _missing(series: Any) -> Mask | None:
+    """Where a value is null, or a number NaN; None where all are there."""
+    if series.dtype.is_float():
+        gone = np.isnan(series.to_numpy())
+    else:
+        gone = np.asarray(series.is_null().to_numpy(), bool)
+    return gone if gone.any() else None
+
+
+def _of_array(name: Any, values: npt.NDArray[Any], missing: Mask | None = None) -> Column:
+    """A column of an array with one axis."""
+    kind, dtype = values.dtype.kind, str(values.dtype)
+    if kind not in "fiub":
+        return _of_objects(name, values.astype(object), missing)
+    gone = np.isnan(values) if kind == "f" else np.zeros(0, bool)
+    missing = gone if gone.any() else None
+    return Column(name, "number", missing, lambda: values.astype(np.float64), dtype=dtype)
+
+
+def _of_objects(name: Any, entries: npt.NDArray[Any], missing: Mask | None) -> Column:
     """A column of Python's objects: of the one kind that all of them are, else a category of different types."""
-    given = entries if missing is None else entries[~missing]
-    kinds = set(map(type, given.tolist() if given.dtype != object else given))
+    present = np.ones(len(entries), bool) if missing is None else ~missing
+    given = entries[present].tolist()
+    kinds = set(map(type, given))
     if not kinds:
         return Column(name, "number", missing, lambda: np.full(len(entries), np.nan), dtype="null")
-    for kind, types, number in _READERS:
+    for kind, types, convert in _READERS:
         if all(issubclass(one, types) for one in kinds):
-            return Column(name, kind, missing, partial(_numbers, name, entries, missing, number))
-    wrong = next(
-        (one for one in kinds if one.__hash__ is None or issubclass(one, (bytes, tuple, complex))),
-        None,
-    )
-    if wrong is not None:
-        return Column(name, "other", missing, lambda: entries, dtype=wrong.__name__)
-    return Column(
-        name, "category", missing, lambda: entries, lambda: grouped_objects(entries, missing)
-    )
+
+            def values(convert: Callable[[Any], Any] = convert) -> Vector:
+                found = np.full(len(entries), np.nan)
+                found[present] = _converted(name, given, convert)
+                return found
+
+            return Column(name, kind, missing, values)
+    wrong = [one for one in kinds if one.__hash__ is None or issubclass(one, _NO_LEVELS)]
+    if wrong:
+        return Column(name, "other", missing, lambda: entries, dtype=wrong[0].__name__)
+    return Column(name, "category", missing, None, lambda: _numbered(given, present))
 
 
-def grouped_objects(entries: npt.NDArray[Any], missing: Mask | None) -> Levels:
-    """The distinct ones of hashable objects."""
+def _converted(name: Any, given: list[Any], convert: Callable[[Any], Any]) -> Vector:
+    """Objects of one kind as numbers."""
+    try:
+        return np.array([convert(value) for value in given], np.float64)
+    except (OverflowError, ValueError) as error:
+        raise InvalidInput(
+            f"column {name!r} holds a number that is more than float64 can hold: {error}"
+        ) from None
+
+
+def _numbered(given: list[Any], present: Mask) -> tuple[npt.NDArray[Any], Indices]:
+    """The distinct ones of hashable objects, and which of them each row has."""
     number: dict[Any, int] = {}
-    gone = np.zeros(len(entries), bool) if missing is None else missing
-    codes = (
-        -1 if out else number.setdefault(entry, len(number))
-        for entry, out in zip(entries, gone, strict=True)
-    )
-    found = np.fromiter(codes, np.int64, len(entries))
-    return sorted_levels(objects(list(number)), found)
+    codes = np.full(len(present), -1, np.int64)
+    codes[present] = [number.setdefault(value, len(number)) for value in given]
+    return objects(list(number)), codes
 
 
-def _numbers(
-    name: Any, entries: npt.NDArray[Any], missing: Mask | None, number: Callable[[Any], float]
-) -> npt.NDArray[np.float64]:
-    """Objects as float64, NaN where missing."""
-    found = np.full(len(entries), np.nan)
-    for i in range(len(entries)) if missing is None else np.flatnonzero(~missing):
-        try:
-            found[i] = number(entries[i])
-        except (OverflowError, ValueError) as error:
-            raise InvalidInput(
-                f"column {name!r}, row {i}: {shown(entries[i])} is more than float64 can hold: {error}"
-            ) from None
-    return found
+def _grouped(series: Any) -> tuple[npt.NDArray[Any], Indices]:
+    """Texts or categories by the distinct ones, which each library numbers in its own way."""
+    library = series.implementation.value
+    if library == "polars":
+        import polars as pl
+
+        texts = series.to_native().cast(pl.String)
+        levels = texts.drop_nulls().unique()
+        codes = texts.cast(pl.Enum(levels)).to_physical().cast(pl.Int64).fill_null(-1)
+        return objects(levels.to_list()), codes.to_numpy()
+    if library == "pyarrow":
+        array = series.to_native()
+        coded = array if hasattr(array.type, "index_type") else array.dictionary_encode()
+        coded = coded.unify_dictionaries()
+        parts = [
+            chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in coded.chunks
+        ]
+        return objects(coded.chunk(0).dictionary.to_pylist()), np.concatenate(parts).astype(
+            np.int64
+        )
+    import pandas as pd
+
+    codes, values = pd.factorize(series.to_pandas())
+    return objects(values.tolist()), codes.astype(np.int64)
 
 
 def _instant(value: Any) -> float:
     """Seconds from 1970 of a date or a datetime; one without a zone is taken as UTC."""
-    if isinstance(value, np.datetime64):
-        return float(value.astype("datetime64[us]").astype(np.int64)) * 1e-6
-    if not isinstance(value, datetime.datetime):
-        return float(value.toordinal() - datetime.date(1970, 1, 1).toordinal()) * 86400.0
-    zoned = value if value.tzinfo is not None else value.replace(tzinfo=datetime.UTC)
-    return float((zoned - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)).total_seconds())
+    if getattr(value, "tzinfo", None) is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return float(np.datetime64(value, "us").astype(np.int64)) * 1e-6
 
 
 def _clock(value: datetime.time) -> float:
+    """Seconds from midnight."""
     return value.hour * 3600.0 + value.minute * 60.0 + value.second + value.microsecond * 1e-6
 
 
 def _length(value: Any) -> float:
-    if isinstance(value, np.timedelta64):
-        return float(value.astype("timedelta64[us]").astype(np.int64)) * 1e-6
-    return float(value.total_seconds())
+    """Seconds of a length of time."""
+    return float(np.timedelta64(value, "us").astype(np.int64)) * 1e-6
 
 
+_NO_LEVELS = (bytes, tuple, complex)
+"""Hashable objects that are no labels."""
 _READERS: tuple[tuple[str, tuple[type, ...], Callable[[Any], float]], ...] = (
     ("boolean", (bool, np.bool_), float),
     ("number", NUMBER, float),
-    ("date", DATE, _instant),
+    ("date", (datetime.date, np.datetime64), _instant),
     ("date", (datetime.time,), _clock),
     ("number", (datetime.timedelta, np.timedelta64), _length),
 )

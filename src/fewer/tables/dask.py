@@ -16,7 +16,7 @@ from dask.delayed import Delayed, delayed
 
 from .._validation import InvalidInput, shown
 from ..row_blocks import FAN_IN, Merge, S
-from .cutting import cut, height, size_in_bytes, some, stacked
+from .frames import cut, height, size_in_bytes, stacked, take_rows
 from .source import Block, Work, located
 
 compute: Any = base.compute
@@ -82,7 +82,7 @@ class DaskBlocks:
         self._check()
         stop = min(rows, self.X.rows)
         parts = [None if p is None else delayed(stacked)(p.between(0, stop)) for p in self.beside]
-        return Block.put(compute(*parts))
+        return Block(*compute(*parts))
 
     def _check(self) -> None:
         """A sentence where there are no rows, or others than there are of what belongs to them."""
@@ -115,11 +115,12 @@ class DaskBlocks:
         home = np.searchsorted(self.X.starts, positions, side="right") - 1
         homes = np.unique(home)
         rows = [
-            delayed(some)(self.X.parts[i], positions[home == i] - self.X.starts[i]) for i in homes
+            delayed(take_rows)(self.X.parts[i], positions[home == i] - self.X.starts[i])
+            for i in homes
         ]
         found = stacked(list(compute(*rows)))
         order = np.concatenate([np.flatnonzero(home == i) for i in homes])
-        return some(found, np.argsort(order))
+        return take_rows(found, np.argsort(order))
 
     def whole(self, memory: int) -> Block | None:
         """All rows, where they fit."""
@@ -131,12 +132,12 @@ class DaskBlocks:
         if each * self.X.rows > memory:
             return None
         parts = [None if p is None else delayed(stacked)(p.between(0, p.rows)) for p in self.beside]
-        return Block.put(compute(*parts))
+        return Block(*compute(*parts))
 
 
 def _worked(work: Any, parts: list[Any], start: int, plan: Any) -> Any:
     """One task: the block put together, and its summary."""
-    block = Block.put((None if part is None else stacked(part) for part in parts), start)
+    block = Block._make((*(None if part is None else stacked(part) for part in parts), start))
     return located(work, block, plan)
 
 

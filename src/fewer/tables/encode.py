@@ -2,51 +2,31 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector
-from ..parallel import in_threads
-from .column import Column, Mask
-from .encoded_rows import MISMATCH, DenseRows, SparseRows, is_thin
-from .missing import (
-    dropped_note,
-    filled_note,
-    missing_count,
-    nothing_to_impute,
-    refuse_missing,
-    whole_rows,
-)
-from .schema import MEDIANS, OWN_CATEGORY, RULES, Schema, as_kind, constant_note
-from .table import Table
+from .._validation import Indices, Vector
+from ..parallel import zeros
+from .column import Column, Levels, Mask, Table
+from .missing import dropped_note, refuse_missing, whole_rows
+from .schema import Rows, Schema, constant_note
+from .source import Block
 
-FILLED = {"error": "", "impute": MEDIANS, "category": OWN_CATEGORY}
-"""What was done about missing values that stay."""
-BLOCK_ROWS = 16384
-"""Rows that are encoded at a time: some columns of them fit into the cache."""
+MISMATCH = 2.0
+"""What a mismatch of categories adds to a squared distance: the mean squared difference of two rows, drawn at random,
+in a column of standard deviation one."""
+MARK = math.sqrt(MISMATCH / 2.0)
+"""What stands in the column of a category where a row has it."""
+MAX_DENSE_WIDTH, MAX_FILLED_SHARE = 100, 0.3
+"""Encoded columns beyond which rows with a smaller share of entries than this are kept as CSR."""
 NARROW = ("float16", "float32", "Float16", "Float32")
 """Types of numbers that float32 holds."""
-
-
-@dataclass(frozen=True, eq=False)
-class Code:
-    """How one column is encoded: at `start` as a number, or as one of `levels` from there on.
-
-    `fill` stands for a missing value: a number, or the number of a level; NaN or -1 where there is
-    none. `flag` is the encoded column that is set where a number is missing, -1 where there is
-    none.
-    """
-
-    place: int
-    name: Any
-    kind: str
-    start: int
-    levels: npt.NDArray[Any] | None = None
-    fill: float = math.nan
-    flag: int = -1
+EVERY_KIND = dict.fromkeys(("number", "date", "boolean"), "category")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,108 +36,107 @@ class Encoding:
         ‖z(x) - z(y)‖² = Σ_numbers (x_j - y_j)² + Σ_categories 2 [x_c ≠ y_c]
 
     so that rbf on z is the product of rbf on the numbers and of exp(-2 gamma [x_c ≠ y_c]) over the
-    categories, which is positive definite. Numbers come first, in `numbers` columns, to be
-    standardized by whoever compares the rows; two rows drawn at random then differ by 2 in each of
-    them too, on average. A category takes one column for each of its levels. With
-    missing="category" a missing category is a level of its own, and a missing number is the median
-    and counts as a mismatch with all rows where it is not missing. What a new table has that the
-    first had not (a category, a missing number) mismatches all: the last column says so. With
+    categories, which is positive definite. Numbers come first, to be standardized by whoever
+    compares the rows; two rows drawn at random then differ by 2 in each of them too, on average. A
+    category takes one column for each of its `levels`. With missing="category" a missing category
+    is a level of its own, and a missing number is the median and counts as a mismatch with all rows
+    where it is not missing: `flagged` numbers have a column that says so. What a new table has that
+    the first had not (a category, a missing number) mismatches all: the last column says so. With
     `equality` (for hamming) rows are codes.
 
     `shift` is subtracted from numbers of sparse rows, which nobody shifts later.
     """
 
-    codes: tuple[Code, ...]
-    width: int
-    numbers: int
-    missing: str = "error"
+    schema: Schema
+    levels: tuple[npt.NDArray[Any], ...]
+    flagged: tuple[int, ...] = ()
     sparse: bool = False
     equality: bool = False
     dtype: Any = np.float64
     shift: Vector | None = None
 
-    def __call__(self, X: Any) -> Any:
-        """Rows of a table with the same columns, or of an array with them in the same order."""
-        table = Table.of(X)
-        used = [as_kind(table.columns[code.place], code.kind) for code in self.codes]
-        if self.missing in ("error", "drop"):
-            refuse_missing(used, (), "fit with missing='impute' or 'category' to allow it")
-        return self.rows(used, table.rows)
+    @property
+    def numbers(self) -> int:
+        """The number of columns that hold numbers."""
+        return len(self.schema.numbers)
 
-    def rows(self, columns: Sequence[Column], n: int, kept: Indices | None = None) -> Any:
-        """The rows of columns of the kinds of `codes`, or the kept ones of them."""
-        size = n if kept is None else len(kept)
-        parted = all(
-            column.part is not None
-            for code, column in zip(self.codes, columns, strict=True)
-            if code.levels is None
-        )
-        if kept is None and not self.sparse and parted:
-            return self._by_blocks(columns, n)
-        table = SparseRows(self, size) if self.sparse else DenseRows(self, size)
-        for code, column in zip(self.codes, columns, strict=True):
-            gone = (
-                column.missing if column.missing is None or kept is None else column.missing[kept]
-            )
-            if code.levels is None:
-                values = column.values if kept is None else column.values[kept]
-                self._number(table, code, values, gone)
-            else:
-                at = matched(column, code)
-                self._category(table, code, at if kept is None else at[kept])
-        return table.done()
+    @cached_property
+    def starts(self) -> list[int]:
+        """The first encoded column of each category, and last the one after them."""
+        sizes = [1 if self.equality else len(levels) for levels in self.levels]
+        first = self.numbers + len(self.flagged)
+        return [first, *(first + np.cumsum(sizes, dtype=np.int64)).tolist()]
 
-    def _by_blocks(self, columns: Sequence[Column], n: int) -> Any:
-        """The same, some thousand rows at a time, so that columns meet in the processor's cache and none is copied."""
-        table = DenseRows(self, n)
-        places = [
-            None if code.levels is None else level_places(column, code)
-            for code, column in zip(self.codes, columns, strict=True)
+    @property
+    def width(self) -> int:
+        """The number of encoded columns."""
+        any_unknown = bool(self.levels) or self.schema.missing == "category"
+        return int(self.starts[-1] + (any_unknown and not self.equality))
+
+    @property
+    def movable(self) -> list[tuple[int, Any, int, int]]:
+        """Of each column of plain numbers its place among the numbers, name, place in the table, and flag's column.
+
+        The flag's column is -1 where there is none.
+        """
+        kinds = dict(zip(self.schema.names, self.schema.kinds, strict=True))
+        flags = {j: self.numbers + at for at, j in enumerate(self.flagged)}
+        return [
+            (j, name, self.schema.table.index(name), flags.get(j, -1))
+            for j, name in enumerate(self.schema.numbers)
+            if kinds[name] == "number"
         ]
 
-        def fill(start: int) -> None:
-            stop = min(start + BLOCK_ROWS, n)
-            block = table.block(start, stop)
-            for code, column, place in zip(self.codes, columns, places, strict=True):
-                if place is not None:
-                    self._category(block, code, place[column.levels.codes[start:stop]])
-                elif column.part is not None:
-                    gone = None if column.missing is None else column.missing[start:stop]
-                    self._number(block, code, column.part(start, stop), gone, start)
-            block.done()
+    def __call__(self, X: Any) -> Any:
+        """Rows of a table with the same columns, or of an array with them in the same order."""
+        table, schema = Table.of(X), replace(self.schema, roles={})
+        if schema.fills is None:
+            hint = "fit with missing='impute' or 'category' to allow it"
+            refuse_missing(schema.columns(table), (), hint)
+        rows = schema.read(Block(table))
+        return self.rows(rows.numbers, rows.categories, rows.gone)
 
-        in_threads(fill, range(0, n, BLOCK_ROWS))
-        return table.table
-
-    def _number(
-        self, table: Any, code: Code, values: Vector, gone: Mask | None, first: int = 0
-    ) -> None:
-        """Put a column of numbers, of the rows from `first` on."""
-        given = values if gone is None else values[~gone]
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = given.sum()  # not finite where a number is not, or where many are large
-        if not math.isfinite(total) and not np.isfinite(given).all():
-            row = int(np.argmax(np.isinf(values)))
-            raise InvalidInput(
-                f"column {code.name!r}, row {first + row}: expected a finite number, got {values[row]}"
-            )
-        if gone is not None:
-            values = np.where(gone, code.fill, values)
-            if code.flag >= 0:
-                table.put(code.flag, np.where(gone, math.sqrt(MISMATCH), 0.0))
-            elif self.missing == "category":
-                table.unknown += np.where(gone, MISMATCH, 0.0)
-        table.put(code.start, values if self.shift is None else values - self.shift[code.start])
-
-    def _category(self, table: Any, code: Code, at: Indices) -> None:
-        """Put a column of categories; -1 stands for a level that is not known."""
-        if self.equality:
-            assert code.levels is not None  # noqa: S101 - of a category
-            table.put(code.start, np.where(at < 0, len(code.levels), at))
-            return
-        if at.min(initial=0) < 0:
-            table.unknown += np.where(at < 0, MISMATCH / 2.0, 0.0)
-        table.choose(code.start, at)
+    def rows(
+        self, numbers: Any, categories: Sequence[Levels], gone: Sequence[Mask | None] = ()
+    ) -> Any:
+        """Encode columns of numbers (N, p), labels, and what was missing in the numbers."""
+        n = len(numbers)
+        numbers = numbers if self.shift is None else numbers - self.shift
+        if self.width == self.numbers and not self.sparse:
+            return np.ascontiguousarray(numbers, self.dtype)
+        missing = [(j, mask) for j, mask in enumerate(gone) if mask is not None]
+        unknown = np.zeros(n)
+        for j, mask in missing:
+            if j not in self.flagged and self.schema.missing == "category":
+                unknown += MISMATCH * mask
+        codes = [
+            level_places(*pair)[pair[0].codes] for pair in zip(categories, self.levels, strict=True)
+        ]
+        for at in codes:
+            unknown += MISMATCH / 2.0 * (at < 0)
+        flags = zeros((n, len(self.flagged)), self.dtype)
+        for j, mask in missing:
+            if j in self.flagged:
+                flags[:, self.flagged.index(j)] = math.sqrt(MISMATCH) * mask
+        if self.sparse:
+            marks = [
+                one_hot(at, len(levels)) for at, levels in zip(codes, self.levels, strict=True)
+            ]
+            last = sp.csr_array(np.sqrt(unknown)[:, None])
+            blocks = [sp.csr_array(numbers), sp.csr_array(flags), *marks, last]
+            return sp.csr_array(sp.hstack(blocks, format="csr"), dtype=self.dtype)
+        table = zeros((n, self.width), self.dtype)
+        table[:, : self.numbers] = numbers
+        table[:, self.numbers : self.starts[0]] = flags
+        for start, at, levels in zip(self.starts, codes, self.levels, strict=False):
+            if self.equality:
+                table[:, start] = np.where(at < 0, len(levels), at)
+            else:
+                present = np.flatnonzero(at >= 0)
+                table[present, start + at[present]] = MARK
+        if not self.equality:
+            table[:, -1] = np.sqrt(unknown)
+        return table
 
 
 class Encoded(NamedTuple):
@@ -188,135 +167,52 @@ def encoded(
     CSR, and `shifts` whether numbers in these are to have mean zero.
     """
     table = Table.of(X)
-    schema = Schema.of(table, columns, missing=missing, without=apart)
+    recode = EVERY_KIND if equality else {"boolean": "category"}
+    schema = Schema.of(table, columns, None, missing, recode=recode, without=apart)
     used = schema.columns(table)
     n = table.rows
-    if missing == "error":
-        refuse_missing(used, RULES[1:], ignorable=True)
     kept = whole_rows(used, n, complete) if missing == "drop" else None
-    shares = np.broadcast_to(1.0 / max(n, 1), n) if weights is None else weights
-    encoding = _fitted(schema, used, shares, missing, kept, equality, sparse, shifts)
-    rows = encoding.rows(used, n, kept)
-    if missing == "drop":
-        note = dropped_note(0 if kept is None else n - len(kept), n)
-    else:
-        note = filled_note({column.name: missing_count(column) for column in used}, FILLED[missing])
-    said = [*schema.notes, constant_note(used), note]
-    return Encoded(rows, kept, encoding, [part for part in said if part])
+    if kept is not None:
+        table = Table(tuple(column.take(kept) for column in table.columns), len(kept))
+    block = Block(table, None, weights if kept is None else None)
+    schema = schema.filled(block, weighted=weights is not None, whole=True)
+    rows = schema.read(block._replace(weight=None))
+    encoding = fitted(schema, rows, used, equality, sparse)
+    if encoding.sparse and shifts:
+        shares = weights if weights is None or kept is None else weights[kept]
+        encoding = replace(encoding, shift=np.average(rows.numbers, 0, shares))
+    dropped = dropped_note(n - table.rows, n)
+    notes = [*schema.notes, constant_note(used), schema.note, dropped]
+    result = encoding.rows(rows.numbers, rows.categories, rows.gone)
+    return Encoded(result, kept, encoding, [note for note in notes if note])
 
 
-def _fitted(
-    schema: Schema,
-    used: Sequence[Column],
-    shares: Vector,
-    missing: str,
-    kept: Indices | None,
-    equality: bool,
-    sparse: bool,
-    shifts: bool,
+def fitted(
+    schema: Schema, rows: Rows, used: Sequence[Column], equality: bool, sparse: bool
 ) -> Encoding:
-    """How columns are encoded: numbers first, then what says that they are missing, then categories."""
-    some: Any = slice(None) if kept is None else kept
-    places = schema.places
-    is_number = [kind in ("number", "date") and not equality for kind in schema.kinds]
-    order = sorted(range(len(places)), key=lambda i: not is_number[i])
-    numbers = sum(is_number)
-    codes: dict[int, Code] = {}
-    at = numbers
-    for i in order[:numbers]:
-        column = used[i]
-        flag = at if missing == "category" and column.missing is not None else -1
-        at += flag >= 0
-        fill = middle(column, shares, missing)
-        codes[i] = Code(places[i], column.name, schema.kinds[i], len(codes), None, fill, flag)
-    for i in order[numbers:]:
-        column, kind = used[i], schema.kinds[i]
-        levels, fill = levels_of(column, some, shares, missing)
-        codes[i] = Code(places[i], column.name, kind, at, levels, fill)
-        at += 1 if equality else len(levels)
-    slot = not equality and (numbers < len(places) or missing == "category")
-    width = at + slot
-    is_sparse = sparse and not equality and is_thin(len(codes), width)
-    chosen = [used[i] for i in order[:numbers]]
-    narrow = numbers > 0 and all(column.dtype in NARROW for column in chosen)
-    shift = (
-        np.array([_mean(column, shares, some) for column in chosen])
-        if is_sparse and shifts
-        else None
-    )
-    every = tuple(codes[i] for i in range(len(places)))
-    return Encoding(
-        every,
-        width,
-        numbers,
-        missing,
-        is_sparse,
-        equality,
-        np.float32 if narrow else np.float64,
-        shift,
-    )
+    """How rows are encoded by their own levels; as CSR where these leave most entries empty, if that may be."""
+    levels = tuple(values[np.unique(codes[codes >= 0])] for values, codes in rows.categories)
+    own = schema.missing == "category" and not equality
+    flagged = tuple(j for j, gone in enumerate(rows.gone) if gone is not None and own)
+    encoding = Encoding(schema, levels, flagged, equality=equality)
+    width = encoding.width
+    thin = width > MAX_DENSE_WIDTH and len(schema.names) < MAX_FILLED_SHARE * width
+    numbers = [
+        column for column, kind in zip(used, schema.kinds, strict=True) if kind != "category"
+    ]
+    narrow = bool(numbers) and all(column.dtype in NARROW for column in numbers)
+    dtype = np.float32 if narrow else np.float64
+    return replace(encoding, sparse=sparse and thin and not equality, dtype=dtype)
 
 
-def _mean(column: Column, shares: Vector, some: Any) -> float:
-    """The weighted mean of the numbers there are."""
-    values, mass = column.values[some], shares[some]
-    present = np.isfinite(values)
-    total = float(mass[present].sum())
-    return float(values[present] @ mass[present]) / total if total > 0 else 0.0
+def one_hot(codes: Indices, width: int) -> Any:
+    """Rows (N, width) with a mark at the code of each, nothing where it is negative; CSR."""
+    present = codes >= 0
+    starts = np.append(0, np.cumsum(present))
+    return sp.csr_array((np.full(starts[-1], MARK), codes[present], starts), (len(codes), width))
 
 
-def middle(column: Column, shares: Vector, missing: str) -> float:
-    """What stands for missing numbers: their weighted median; NaN where the rule has none."""
-    if missing not in ("impute", "category"):
-        return math.nan
-    values = column.values
-    present = shares > 0 if column.missing is None else (shares > 0) & ~column.missing
-    if not present.any():
-        if missing == "impute":
-            raise nothing_to_impute(column.name)
-        return 0.0
-    values, mass = values[present], shares[present]
-    if mass.min() == mass.max():
-        return float(np.median(values))
-    order = np.argsort(values, kind="stable")
-    sums = np.cumsum(mass[order])
-    low, high = (
-        int(np.searchsorted(sums, 0.5 * sums[-1] * side)) for side in (1 - 1e-12, 1 + 1e-12)
-    )
-    return float((values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2.0)
-
-
-def levels_of(
-    column: Column, some: Any, shares: Vector, missing: str
-) -> tuple[npt.NDArray[Any], float]:
-    """The levels that the rows have, one more for missing ones where the rule says so, and what a missing one is."""
-    levels, codes = column.levels
-    if missing == "impute":
-        here = codes[some]
-        mass = np.bincount(here[here >= 0], shares[some][here >= 0], len(levels))
-        if len(levels) == 0 or mass.max() == 0:
-            raise nothing_to_impute(column.name)
-        return levels, float(mass.argmax())
-    if missing == "category" and column.missing is not None:
-        more = np.empty(len(levels) + 1, object)
-        more[:-1] = levels
-        return more, float(len(levels))
-    if isinstance(some, slice):  # all rows, and a column has no levels but those of its rows
-        return levels, -1.0
-    here = codes[some]
-    return levels[np.bincount(here[here >= 0], minlength=len(levels)) > 0], -1.0
-
-
-def matched(column: Column, code: Code) -> Indices:
-    """Which of the fitted levels each row has; -1 for one that is not among them."""
-    return np.asarray(level_places(column, code)[column.levels.codes])
-
-
-def level_places(column: Column, code: Code) -> Indices:
-    """Which of the fitted levels each level of a column is, and last what a missing one is."""
-    assert code.levels is not None  # noqa: S101 - of a category
-    number = {value: i for i, value in enumerate(code.levels.tolist())}
-    return np.array(
-        [*(number.get(value, -1) for value in column.levels.values.tolist()), int(code.fill)],
-        np.int64,
-    )
+def level_places(column: Levels, levels: npt.NDArray[Any]) -> Indices:
+    """Which of the fitted levels each level of a column is, -1 where it is none of them; and last -1."""
+    number = {value: i for i, value in enumerate(levels.tolist())}
+    return np.array([*(number.get(value, -1) for value in column.values.tolist()), -1], np.int64)

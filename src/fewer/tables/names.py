@@ -1,17 +1,19 @@
-"""Columns by name: which one is meant, and what is said where there is none."""
+"""Names of columns and labels of rows: which are meant, and what is said where there is none."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, as_units, shown
+from .._validation import Indices, InvalidInput, as_units, is_frame, shown
+from ..constraints.groups import Groups, as_groups
+from .frames import is_indexed
 
 MAX_COMPARED_NAMES = 2000
 """Names among which the nearest to a wrong one is looked for."""
-MAX_NAMED = 5
-"""Names that a message quotes."""
+MAX_NAMED, MAX_LABELS = 5, 3
+"""Names of columns, and labels of rows, that a message quotes."""
 
 
 def quoted(labels: Sequence[Any], most: int = MAX_NAMED) -> str:
@@ -37,7 +39,7 @@ def nearest(name: Any, names: Sequence[Any]) -> str:
 
 
 def known_name(name: Any, names: Sequence[Any], option: str) -> Any:
-    """`name` if a table has such a column; else a sentence with the nearest, or with what there is.
+    """`name` if a table has such a column; else an error with the nearest, or with what there is.
 
     >>> known_name("b", ["a", "b"], "date")
     'b'
@@ -85,10 +87,79 @@ def _position(label: Any, place: dict[Any, int], names: Sequence[Any], option: s
         if label in place:
             return place[label]
     except TypeError:  # no hash
-        raise InvalidInput(
-            f"{option}: there is no column {shown(label)}{nearest(label, names)}"
-        ) from None
+        known_name(label, names, option)
     whole = isinstance(label, (int, np.integer)) and not isinstance(label, (bool, np.bool_))
     if whole and 0 <= label < len(names):
         return int(label)
     return place[known_name(label, names, option)]
+
+
+def aligned(y: Any, X: Any, name: str = "y", of: str = "X") -> Any:
+    """`y` in the order of the rows of X, where both are of pandas and have the same index labels; else as it is.
+
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=["u", "v", "w"])
+    >>> aligned(pd.Series([30.0, 10.0, 20.0], index=["w", "u", "v"]), X).tolist()
+    [10.0, 20.0, 30.0]
+    """
+    if not is_indexed(y) or not is_indexed(X) or X.index.equals(y.index):
+        return y
+    here, there = X.index, y.index
+    for index, whose in ((here, of), (there, name)):
+        if not index.is_unique:
+            twice = index[index.duplicated()][0]
+            raise InvalidInput(
+                f"{of} and {name} have their index labels in different order, and {whose} has {shown(twice)} twice; "
+                f"rows can be told apart by distinct labels only, or by position: give {name}.to_numpy()"
+            )
+    place = there.get_indexer(here)
+    only = {of: here[place < 0], name: there[here.get_indexer(there) < 0]}
+    parts = [
+        f"only {whose} has {quoted(labels, MAX_LABELS)}"
+        for whose, labels in only.items()
+        if len(labels)
+    ]
+    if not parts:
+        return y.iloc[place]
+    raise InvalidInput(
+        f"{of} and {name} have different index labels: {'; '.join(parts)}. Give both the same rows, or "
+        f"{name}.to_numpy() to go by position"
+    )
+
+
+def by_name(given: Any, names: Sequence[Any] | None) -> Any:
+    """A Series with names of columns for its index as a mapping, one without as an array; anything else as it is."""
+    if not is_indexed(given) or is_frame(given):
+        return given
+    if names is None or not set(given.index) & set(names):
+        return given.to_numpy()
+    return dict(zip(given.index, given.tolist(), strict=True))
+
+
+def group_codes(groups: Any, names: Sequence[Any] | None, held: Indices, excluded: Indices) -> Any:
+    """A label for each column of a table: from a mapping, a Series with names for index, or an array.
+
+    The columns that may be held need a label; `excluded` ones keep it where they have one, so that
+    a group of which no column may be held is known. All others, such as the target, are in no
+    group: their code is the first one.
+
+    >>> codes, labels = group_codes({"a": "oil", "c": "gas"}, ["a", "b", "c"], np.array([0]), np.array([2]))
+    >>> codes.tolist(), labels
+    ([0, 0, 1], ('oil', 'gas'))
+    """
+    if groups is None or names is None:
+        return groups
+    groups = by_name(groups, names)
+    codes = np.zeros(len(names), np.int64)
+    if not isinstance(groups, Mapping):
+        every, labels = as_groups(groups, len(names))
+        named = np.union1d(held, excluded)
+        kept, codes[named] = np.unique(every[named], return_inverse=True)
+        return Groups(codes, tuple(labels[g] for g in kept))
+    lacking = [names[i] for i in held if names[i] not in groups]
+    if lacking:
+        raise InvalidInput(f"groups has no label for the column {quoted(lacking)}")
+    number: dict[Any, int] = {}
+    for i in [*held, *(i for i in excluded if names[i] in groups)]:
+        codes[i] = number.setdefault(groups[names[i]], len(number))
+    return Groups(codes, tuple(number))

@@ -18,11 +18,11 @@ from .._validation import (
     known,
     shown,
 )
-from .column import Column
-from .frames import columns_of, index_of, is_indexed, is_table, names_of, put_columns, take_rows
+from .column import Column, Table, columns_of
+from .frames import index_of, is_indexed, is_table, names_of, put_columns, take_rows
 from .missing import dropped_note, missing_value, nothing_whole
-from .names import known_name, quoted
-from .schema import left_out
+from .names import quoted
+from .schema import as_kind, left_out
 from .source import is_lazy
 
 RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
@@ -219,6 +219,23 @@ class Order(NamedTuple):
     dates: Vector
     rows: Indices
 
+    @classmethod
+    def of(cls, name: Any, dates: Vector) -> "Order":
+        """Sort dates, none of which may occur twice.
+
+        >>> Order.of("day", np.array([3.0, 1.0, 2.0])).rows.tolist()
+        [1, 2, 0]
+        """
+        rows = np.argsort(dates, kind="stable")
+        twice = np.flatnonzero(np.diff(dates[rows]) == 0.0)
+        if twice.size:
+            first, second = rows[twice[0]], rows[twice[0] + 1]
+            day = np.datetime64(int(dates[first]), "s")
+            raise InvalidInput(
+                f"the date {day} is in rows {first} and {second} of column {shown(name)}; each date may be there once"
+            )
+        return cls(name, dates, rows)
+
 
 def time_order(table: Any, date: Any = None) -> Order | None:
     """Return the order by the column `date`, else by the dates that a table has; None where it is in order of these.
@@ -227,19 +244,18 @@ def time_order(table: Any, date: Any = None) -> Order | None:
     order, it is refused.
     """
     if date is not None:
-        column = columns_of(table)[names_of(table).index(known_name(date, names_of(table), "date"))]
-        dates = instants(column)
-        return Order(date, dates, by_date(dates, date))
+        column = Table.of(table).column(date, "date")
+        return Order.of(date, instants(column))
     known = dates_of(table)
     if not known or any((np.diff(dates) >= 0.0).all() for dates in known.values()):
         return None
+    name = next(iter(known))
     if len(known) > 1:
         raise InvalidInput(
             f"rows of prices must be in order of time, and are in that of none of {quoted(list(known))}; "
-            f"date={next(iter(known))!r} sorts them"
+            f"date={name!r} sorts them"
         )
-    ((name, dates),) = known.items()
-    return Order(name, dates, by_date(dates, name))
+    return Order.of(name, known[name])
 
 
 def dates_of(table: Any) -> dict[Any, Vector]:
@@ -265,18 +281,11 @@ def dates_of(table: Any) -> dict[Any, Vector]:
 
 
 def instants(column: Column) -> Vector:
-    """The dates of a column as seconds from 1970, (N,); text is read as ISO dates, and nothing may be missing."""
+    """Return the dates of a column as seconds from 1970, (N,); text is read as ISO dates, and nothing may be missing."""
     if column.missing is not None:
-        raise InvalidInput(
-            f"the date in column {shown(column.name)}, row {int(np.argmax(column.missing))} is missing"
-        )
-    if column.kind != "category":
-        return np.asarray(column.values, np.float64)
-    levels, codes = column.levels
-    seconds = np.array(
-        [instant(text, f"column {shown(column.name)}") for text in levels], np.float64
-    )
-    return np.asarray(seconds[codes])
+        row = int(np.argmax(column.missing))
+        raise InvalidInput(f"the date in column {shown(column.name)}, row {row} is missing")
+    return np.asarray(as_kind(column, "date").values, np.float64)
 
 
 def instant(text: Any, where: str) -> float:
@@ -291,20 +300,3 @@ def instant(text: Any, where: str) -> float:
         raise InvalidInput(
             f"{where}: expected a date such as 2019-01-31, got {shown(text)}", where
         ) from None
-
-
-def by_date(dates: Vector, name: Any) -> Indices:
-    """The order of time; no date may occur twice.
-
-    >>> by_date(np.array([3.0, 1.0, 2.0]), "day").tolist()
-    [1, 2, 0]
-    """
-    order = np.argsort(dates, kind="stable")
-    twice = np.flatnonzero(np.diff(dates[order]) == 0.0)
-    if twice.size:
-        a, b = order[twice[0]], order[twice[0] + 1]
-        day = np.datetime64(int(dates[a]), "s")
-        raise InvalidInput(
-            f"the date {day} is in rows {a} and {b} of column {shown(name)}; each date may be there once"
-        )
-    return np.asarray(order)

@@ -4,7 +4,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -26,19 +26,22 @@ from .._validation import (
     shown,
 )
 from ..parallel import in_threads
-from .column import NUMBER, Column, Levels, Mask
-from .cutting import height, some, width
-from .missing import filled_note, missing_count, nothing_to_impute, refuse_missing, whole_rows
+from .column import NUMBER, Column, Levels, Mask, Table, objects, role, type_and_text
+from .frames import height, take_rows, width
+from .missing import (
+    filled_note,
+    missing_count,
+    nothing_to_impute,
+    refuse_missing,
+    whole_rows,
+)
 from .names import known_name, quoted
 from .sketch import Sketch
 from .source import Block, Source
-from .table import Table
 
 KINDS = ("number", "boolean", "category", "date", "ignore")
 RULES = ("error", "drop", "impute", "category")
-"""What is done about missing values."""
-FILLING = ("impute", "category")
-"""Rules that put something in the place of missing values."""
+"""What is done about missing values; the last two put something in their place."""
 MEDIANS, MODES = "replaced by medians and modes", "replaced by the most frequent of their column"
 """What was done about missing values by the rule "impute"."""
 OWN_CATEGORY = "taken as a category of their own"
@@ -68,9 +71,15 @@ class Rows(NamedTuple):
     kept: Indices | None = None
     gone: tuple[Mask | None, ...] = ()
 
+    def take(self, rows: Indices) -> "Rows":
+        """Some of the rows."""
+        levels = [Levels(values, codes[rows]) for values, codes in self.categories]
+        weight = None if self.weight is None else self.weight[rows]
+        y = None if self.y is None else take_rows(self.y, rows)
+        return Rows(self.numbers[rows], levels, y, weight, self.size, rows)
 
-@dataclass(frozen=True, eq=False)
-class Fills:
+
+class Fills(NamedTuple):
     """What stands for missing values: numbers (p,), and a label for each column of labels, None for one of its own."""
 
     numbers: Vector
@@ -95,8 +104,9 @@ class Schema:
     names: tuple[Any, ...]
     kinds: tuple[str, ...]
     table: tuple[Any, ...]
-    roles: Mapping[str, Any]
+    roles: Mapping[str, Any] = field(default_factory=dict)
     missing: str = "error"
+    rules: tuple[str, ...] = RULES
     named: bool = True
     notes: tuple[str, ...] = ()
     ignored: tuple[Any, ...] = ()
@@ -138,40 +148,35 @@ class Schema:
         """
         known(missing, dict.fromkeys(rules), "missing")
         X = gathered(X)
-        named = is_frame(X) or isinstance(X, Table)
-        held = roles_in(X, roles) if roles else {}
-        if not named:
+        by_option = {option: role(X, value, option) for option, value in (roles or {}).items()}
+        own = {option: column.name for option, column in by_option.items() if column is not None}
+        how: dict[str, Any] = {"roles": own, "missing": missing, "rules": tuple(rules)}
+        if not (is_frame(X) or isinstance(X, Table)):
             if columns is not None:
-                raise InvalidInput(
-                    f"columns are those of a table, but X is {type(X).__name__}", "columns"
-                )
+                words = f"columns are those of a table, but X is {type(X).__name__}"
+                raise InvalidInput(words, "columns")
             places = tuple(range(width(X)))
-            return cls(places, ("number",) * len(places), places, held, missing, named)
+            return cls(places, ("number",) * len(places), places, named=False, **how)
         table = Table.of(X)
         kinds = {} if columns is None else told_kinds(columns, table.names)
-        apart = {*held.values(), *without}
-        compared = [
-            column
-            for column in table.columns
-            if column.name not in apart and kinds.get(column.name) != "ignore"
-        ]
+        ignored = {*own.values(), *without, *(n for n, kind in kinds.items() if kind == "ignore")}
+        compared = [column for column in table.columns if column.name not in ignored]
         in_threads(lambda column: column.levels, [c for c in compared if c.kind == "category"])
-        why = {c.name: (reason or left_out)(c) for c in compared if c.name not in kinds}
-        left: dict[str, list[Any]] = {}
-        for name, words in why.items():
-            left.setdefault(words, []).append(name)
-        left.pop("", None)
+        used, left = [], dict[str, list[Any]]()
+        for column in compared:
+            why = "" if column.name in kinds else (reason or left_out)(column)
+            if why:
+                left.setdefault(why, []).append(column.name)
+            else:
+                used.append(as_kind(column, kinds.get(column.name, column.kind)))
         notes = tuple(f"{words} left out: {quoted(names)}" for words, names in left.items())
-        ignored = tuple(name for names in left.values() for name in names)
-        used = [column for column in compared if not why.get(column.name)]
+        unused = tuple(name for names in left.values() for name in names)
         if not used:
-            raise nothing_to_use(table.names, ignored, notes)
-        for column in used:
-            as_kind(column, kinds.get(column.name, column.kind))
+            raise nothing_to_use(table.names, unused, notes)
         names = tuple(column.name for column in used)
         asked = [kinds.get(column.name, column.kind) for column in used]
         taken = tuple((recode or {}).get(kind, kind) for kind in asked)
-        return cls(names, taken, tuple(table.names), held, missing, named, notes, ignored)
+        return cls(names, taken, tuple(table.names), notes=notes, ignored=unused, **how)
 
     @property
     def places(self) -> list[int]:
@@ -194,111 +199,89 @@ class Schema:
         """What stands for missing values."""
         return "" if self.fills is None else self.fills.note
 
-    def table_of(self, X: Any) -> Table:
-        """X, which must have the columns that are looked at."""
-        X = gathered(X)
-        if not (is_frame(X) or isinstance(X, Table)):
-            raise InvalidInput(f"all blocks must be tables, got {shown(type(X).__name__)}")
-        table = Table.of(X)
-        names = table.names
-        for name in [*self.names, *self.roles.values()]:
-            if name not in names:
-                raise InvalidInput(f"all blocks must have the column {name!r}, got {shown(names)}")
-        return table
-
     def columns(self, X: Any) -> list[Column]:
-        """The columns of X that are used, each of its kind."""
+        """The columns of a table that are used, each of its kind."""
         columns = {column.name: column for column in Table.of(X).columns}
         both = zip(self.names, self.kinds, strict=True)
         return [as_kind(columns[name], kind) for name, kind in both]
 
+    def split(self, X: Any) -> tuple[list[Column], list[Column], dict[str, Column]]:
+        """The columns of numbers, those of labels, and those with a role by its option."""
+        X = gathered(X)
+        if not self.named:
+            X = _as_matrix(X)
+        elif not (is_frame(X) or isinstance(X, Table)):
+            raise InvalidInput(f"all blocks must be tables, got {shown(type(X).__name__)}")
+        table = Table.of(X)
+        names = set(table.names)
+        lacking = [name for name in (*self.names, *self.roles.values()) if name not in names]
+        if lacking:
+            raise InvalidInput(
+                f"all blocks must have the column {lacking[0]!r}, got {shown(table.names)}"
+            )
+        both = list(zip(self.columns(table), self.kinds, strict=True))
+        numbers = [column for column, kind in both if kind != "category"]
+        labels = [column for column, kind in both if kind == "category"]
+        return numbers, labels, {o: table.column(name, o) for o, name in self.roles.items()}
+
     def read(self, block: Block) -> Rows:
         """The rows of a block that are used; what is missing is refused, dropped or filled."""
-        if self.missing in FILLING and self.fills is None:
+        if self.missing in RULES[2:] and self.fills is None:
             raise InvalidInput(
                 f"missing={self.missing!r} takes a pass of its own; in own loops fill the blocks first, or drop"
             )
         size = height(block.X)
-        if not self.named:
-            return self._read_array(block, size)
-        table = self.table_of(block.X)
-        roles = {option: table.column(name, option) for option, name in self.roles.items()}
-        used = self.columns(table)
-        needed = [*(used if self.fills is None else ()), *roles.values()]
+        if not self.named and (sp.issparse(block.X) or self.missing == "error"):
+            weight = checked_weights(block.weight, size)
+            return Rows(_as_matrix(block.X, checked=True), [], block.y, weight, size)
+        numbers, labels, roles = self.split(block.X)
+        needed = [*(() if self.fills else (*numbers, *labels)), *roles.values()]
         if self.missing != "drop":
-            refuse_missing(needed)
+            refuse_missing(needed, self.rules[1:], ignorable=self.rules == RULES and self.named)
         kept = whole_rows(needed, size, block=True)
-        both = list(zip(used, self.kinds, strict=True))
-        numbers = [column for column, kind in both if kind != "category"]
-        labels = [column for column, kind in both if kind == "category"]
-        weight = roles["sample_weight"].values if "sample_weight" in roles else block.weight
         target = roles.get("y", roles.get("labels"))
-        y = block.y if target is None else target.values
-        return Rows(
-            self._matrix(numbers, size, kept),
-            [self._levels(column, kept, j) for j, column in enumerate(labels)],
-            y if kept is None else some(y, kept),
-            checked_weights(weight, size, kept),
+        weight = roles["sample_weight"].values if "sample_weight" in roles else block.weight
+        rows = Rows(
+            self._matrix(numbers, size),
+            [self._filled_levels(column, j) for j, column in enumerate(labels)],
+            block.y if target is None else target.values,
+            checked_weights(weight, size),
             size,
-            kept,
-            tuple(column.missing for column in numbers) if self.fills is not None else (),
+            None,
+            tuple(column.missing for column in numbers),
         )
+        rows = rows if kept is None else rows.take(kept)
+        refuse_infinite(rows.numbers, [column.name for column in numbers])
+        return rows
 
-    def _matrix(self, numbers: Sequence[Column], size: int, kept: Indices | None) -> Vector:
+    def _matrix(self, numbers: Sequence[Column], size: int) -> Vector:
         """Columns of numbers side by side."""
-        matrix = np.empty((size if kept is None else len(kept), len(numbers)))
+        matrix = np.empty((size, len(numbers)))
         for j, column in enumerate(numbers):
             if column.kind == "category":
                 raise InvalidInput(
                     f"column {column.name!r} holds numbers in the first rows, and texts here"
                 )
-            matrix[:, j] = column.values if kept is None else column.values[kept]
+            matrix[:, j] = column.values
             if self.fills is not None and column.missing is not None:
                 matrix[column.missing, j] = self.fills.numbers[j]
-        if not np.isfinite(matrix.sum()) and not np.isfinite(matrix).all():
-            row, place = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
-            raise InvalidInput(
-                f"column {numbers[place].name!r}, row {row}: expected a finite number, got {matrix[row, place]}"
-            )
         return matrix
 
-    def _levels(self, column: Column, kept: Indices | None, place: int) -> Levels:
+    def _filled_levels(self, column: Column, place: int) -> Levels:
         """The labels of a column, and which of them each row has."""
         values, codes = column.levels
-        if self.fills is not None and (codes < 0).any():
-            label = self.fills.labels[place]
-            labels = list(values)
-            if label not in labels:
-                labels.append(label)
-                values = np.empty(len(labels), object)
-                values[:] = labels
-            codes = np.where(codes < 0, labels.index(label), codes)
-        return Levels(values, codes if kept is None else codes[kept])
-
-    def _read_array(self, block: Block, size: int) -> Rows:
-        """Rows of numbers, dense or sparse."""
-        weight = checked_weights(block.weight, size, None)
-        if sp.issparse(block.X):
-            rows = sp.csr_array(block.X)
-            rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
-            return Rows(rows, [], block.y, weight, size)
-        plain = self.missing == "error"
-        rows = as_array(block.X, "X") if plain else np.asarray(block.X, np.float64)
-        rows = rows[:, None] if rows.ndim == 1 else rows
-        gone = np.isnan(rows)
-        if not gone.any():
-            return Rows(rows, [], block.y, weight, size)
-        if self.fills is not None:
-            return Rows(np.where(gone, self.fills.numbers, rows), [], block.y, weight, size)
-        kept = np.flatnonzero(~gone.any(axis=1))
-        y = None if block.y is None else np.asarray(block.y)[kept]
-        return Rows(rows[kept], [], y, None if weight is None else weight[kept], size, kept)
+        if self.fills is None or column.missing is None:
+            return Levels(values, codes)
+        labels, label = values.tolist(), self.fills.labels[place]
+        if label not in labels:
+            labels.append(label)
+        return Levels(objects(labels), np.where(codes < 0, labels.index(label), codes))
 
     def filled(
         self,
         data: Source | Block,
-        name: str,
-        rows: int,
+        name: str = "",
+        rows: int = 0,
         *,
         weighted: bool = False,
         mode: bool = False,
@@ -311,7 +294,7 @@ class Schema:
         `weighted` says whether weights of rows count, `mode` whether numbers are replaced by the
         most frequent one.
         """
-        if self.missing not in FILLING:
+        if self.missing not in RULES[2:]:
             return self
         plan = GapPlan(self, weighted, mode, whole)
         if isinstance(data, Block):
@@ -342,19 +325,11 @@ class Gaps:
     @classmethod
     def of(cls, block: Block, plan: GapPlan) -> "Gaps":
         """Count the values of a block."""
-        schema, size = plan.schema, height(block.X)
-        weight = block.weight
-        if schema.named:
-            table = schema.table_of(block.X)
-            columns = schema.columns(table)
-            role = schema.roles.get("sample_weight")
-            weight = weight if role is None else table.column(role, "sample_weight").values
-        else:
-            columns = list(Table.of(_as_rows(block.X)).columns)
-        mass = checked_weights(weight, size, None) if plan.weighted else None
-        both = list(zip(columns, schema.kinds, strict=True))
-        numbers = [column for column, kind in both if kind != "category"]
-        labels = [column for column, kind in both if kind == "category"]
+        numbers, labels, roles = plan.schema.split(block.X)
+        mass = None
+        if plan.weighted:
+            own = roles.get("sample_weight")
+            mass = checked_weights(block.weight if own is None else own.values, height(block.X))
         return cls(
             tuple(_sketch(column, mass, plan.whole) for column in numbers),
             tuple(label_weights(column.levels, mass) for column in labels),
@@ -375,53 +350,40 @@ class Gaps:
             parts[0].plan,
         )
 
-    @property
-    def names(self) -> list[Any]:
-        """The columns of numbers, then those of labels."""
-        return [*self.plan.schema.numbers, *self.plan.schema.categories]
-
     def fills(self) -> Fills:
         """What stands for missing values: medians or most frequent values, or a category of their own."""
-        p = len(self.numbers)
-        own = self.plan.schema.missing == "category"
-        named = list(zip(self.names, self.counts, strict=True))
-        numbers = [
-            self._number(sketch, gone, name, own)
-            for sketch, (name, gone) in zip(self.numbers, named[:p], strict=True)
-        ]
-        labels = []
-        for weights, (name, gone) in zip(self.labels, named[p:], strict=True):
-            if gone and not own and not weights:
+        schema, p = self.plan.schema, len(self.numbers)
+        own = schema.missing == "category"
+        counts = dict(zip([*schema.numbers, *schema.categories], self.counts, strict=True))
+        gaps = [name for name, count in counts.items() if count]
+        known_values = [*(sketch.x.size for sketch in self.numbers), *map(len, self.labels)]
+        empty = [name for name, size in zip(counts, known_values, strict=True) if not size]
+        for name in gaps:
+            if own and name in schema.numbers and not self.plan.whole:
+                raise InvalidInput(
+                    f"column {name!r} holds numbers, and some are missing: in blocks missing='category' is for "
+                    f"labels, 'impute' and 'drop' for all"
+                )
+            if name in empty and not own:
                 raise nothing_to_impute(name)
-            labels.append(None if own or not weights else max(weights, key=weights.__getitem__))
-        return Fills(np.array(numbers, np.float64), tuple(labels), self._note(own))
-
-    def _number(self, sketch: Sketch, gone: int, name: Any, own: bool) -> float:
-        """What stands for the missing numbers of a column."""
-        if gone and own and not self.plan.whole:
-            raise InvalidInput(
-                f"column {name!r} holds numbers, and some are missing: in blocks missing='category' is for labels, "
-                f"'impute' and 'drop' for all"
-            )
-        if gone and not sketch.x.size and not own:
-            raise nothing_to_impute(name)
-        if not gone or not sketch.x.size:
-            return 0.0
-        return sketch.mode if self.plan.mode else sketch.median
-
-    def _note(self, own: bool) -> str:
-        """What was done about missing values, and how far medians are off."""
-        how = OWN_CATEGORY if own else MODES if self.plan.mode else MEDIANS
-        note = filled_note(dict(zip(self.names, self.counts, strict=True)), how)
-        pairs = zip(self.numbers, self.counts, strict=False)
+        middles = [sketch.mode if self.plan.mode else sketch.median for sketch in self.numbers]
+        modes = [
+            max(each, key=each.__getitem__) if each and not own else None for each in self.labels
+        ]
+        note = filled_note(counts, OWN_CATEGORY if own else MODES if self.plan.mode else MEDIANS)
+        pairs = zip(self.numbers, self.counts[:p], strict=True)
         off = max((sketch.error / sketch.total for sketch, gone in pairs if gone), default=0.0)
-        return f"{note}; ranks of medians are off by at most {off:.2g}" if note and off else note
+        note += f"; ranks of medians are off by at most {off:.2g}" if note and off else ""
+        return Fills(np.array(middles, np.float64), tuple(modes), note)
 
 
-def _as_rows(X: Any) -> Vector:
-    """An array of numbers with two axes."""
-    rows = np.asarray(X, np.float64)
-    return rows[:, None] if rows.ndim == 1 else rows
+def _as_matrix(X: Any, checked: bool = False) -> Any:
+    """Rows of numbers with two axes, dense or CSR; with `checked` they are finite."""
+    if sp.issparse(X):
+        rows = sp.csr_array(X)
+        return rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+    array = as_array(X, "X") if checked else np.asarray(X, np.float64)
+    return array[:, None] if array.ndim == 1 else array
 
 
 def _sketch(column: Column, weight: Vector | None, whole: bool) -> Sketch:
@@ -456,15 +418,13 @@ def united(levels: Sequence[Sequence[Any]], name: Any) -> npt.NDArray[Any]:
             f"column {name!r} has more than {MAX_LEVELS} different labels; leave it out with {fix}"
         )
         raise InvalidInput(text, fixes=[fix])
-    values = np.empty(len(found), object)
     try:
-        values[:] = sorted(found)
+        return objects(sorted(found))
     except TypeError:  # of different types
-        values[:] = sorted(found, key=lambda label: (type(label).__name__, str(label)))
-    return values
+        return objects(sorted(found, key=type_and_text))
 
 
-def checked_weights(weight: Any, size: int, kept: Indices | None) -> Vector | None:
+def checked_weights(weight: Any, size: int, kept: Indices | None = None) -> Vector | None:
     """Weights that are finite and not negative."""
     if weight is None:
         return None
@@ -476,12 +436,15 @@ def checked_weights(weight: Any, size: int, kept: Indices | None) -> Vector | No
     return values if kept is None else values[kept]
 
 
-def roles_in(X: Any, roles: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that name a column of X, each with the column's name."""
-    from .table import role
-
-    found = {option: role(X, value, option) for option, value in roles.items()}
-    return {option: column.name for option, column in found.items() if column is not None}
+def refuse_infinite(matrix: Vector, names: Sequence[Any]) -> None:
+    """Refuse the first number that is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = matrix.sum()  # not finite where a number is not, or where many are large
+    if not np.isfinite(total) and not np.isfinite(matrix).all():
+        row, place = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
+        raise InvalidInput(
+            f"column {names[place]!r}, row {row}: expected a finite number, got {matrix[row, place]}"
+        )
 
 
 def nothing_to_use(
@@ -489,15 +452,9 @@ def nothing_to_use(
 ) -> InvalidInput:
     """The error that all columns were left out."""
     fixes = [Fix("columns", {name: "category"}) for name in ignored[:1]]
-    known_reasons = f": {'; '.join(notes)}; {fixes[0]} takes it" if ignored else ""
+    reasons = f": {'; '.join(notes)}; {fixes[0]} takes it" if ignored else ""
     got = quoted(names) if names else "no columns"
-    return InvalidInput(f"X has no column to compare{known_reasons}, got {got}", fixes=fixes)
-
-
-def constant_note(columns: Sequence[Column]) -> str:
-    """What is said of columns in which all rows are alike."""
-    constant = [column.name for column in columns if is_constant(column)]
-    return f"constant: {quoted(constant)}" if constant else ""
+    return InvalidInput(f"X has no column to compare{reasons}, got {got}", fixes=fixes)
 
 
 def told_kinds(columns: Any, names: Sequence[Any]) -> dict[Any, str]:
@@ -521,26 +478,25 @@ def told_kinds(columns: Any, names: Sequence[Any]) -> dict[Any, str]:
 
 
 def left_out(column: Column) -> str:
-    """Why a column is left out unasked, "" where it is not; a sentence where nobody can tell what it is."""
+    """Why a column is left out unasked, "" where it is not; an error where nobody can tell what it is.
+
+    Texts that are all different, and different whole numbers or texts in a column with a name such
+    as id, are identifiers; texts that mostly differ are free text.
+    """
     if column.kind == "other":
         fix = Fix("columns", {column.name: "ignore"})
         text = f"column {column.name!r} holds {column.dtype}, which cannot be compared; leave it out with {fix}"
         raise InvalidInput(text, fixes=[fix])
+    called = is_identifier(column.name)
     if column.kind == "category" and column.dtype != "category":
         refuse_mixed(column)
         levels, codes = column.levels
-        present = len(codes) if column.missing is None else int((codes >= 0).sum())
-        if len(levels) == present and (
-            present >= MIN_IDENTIFIER_ROWS or (is_identifier(column.name) and present > 1)
-        ):
+        present = int((codes >= 0).sum())
+        if len(levels) == present and (present >= MIN_IDENTIFIER_ROWS or (called and present > 1)):
             return "identifiers"
         if present >= MIN_TEXT_ROWS and len(levels) > MAX_DISTINCT_SHARE * present:
             return "free text"
-    if (
-        column.kind == "number"
-        and is_identifier(column.name)
-        and has_distinct_whole_numbers(column)
-    ):
+    if column.kind == "number" and called and has_distinct_whole_numbers(column):
         return "identifiers"
     return ""
 
@@ -556,27 +512,22 @@ def is_identifier(name: Any) -> bool:
 
 def has_distinct_whole_numbers(column: Column) -> bool:
     """Whether the numbers are whole and all different, as far as float64 tells, and there are several."""
-    values = column.values if column.missing is None else column.values[~column.missing]
+    values = column.values[~np.isnan(column.values)]
     if len(values) < 2 or not np.isfinite(values).all() or (values != np.floor(values)).any():
         return False
     return float(np.abs(values).max()) > MAX_EXACT or len(np.unique(values)) == len(values)
 
 
-def is_constant(column: Column) -> bool:
-    """Whether all rows are alike in a column."""
-    if column.kind == "category":
-        levels, codes = column.levels
-        return len(codes) == 0 or (len(levels) < 2 and bool((codes == codes[:1]).all()))
-    if column.missing is not None:
-        return False
-    if column.part is not None and len(np.unique(column.part(0, MIN_TEXT_ROWS))) > 1:
-        return False
-    values = column.values
-    return bool((values == values[:1]).all())
+def constant_note(columns: Sequence[Column]) -> str:
+    """What is said of columns in which all rows are alike."""
+    constant = [c.name for c in columns if c.missing is None and len(set(c.values[:2])) < 2]
+    alike = {c.name: bool((c.values == c.values[:1]).all()) for c in columns if c.name in constant}
+    constant = [name for name in constant if alike[name]]
+    return f"constant: {quoted(constant)}" if constant else ""
 
 
 def refuse_mixed(column: Column) -> None:
-    """A sentence with the first text among numbers, or number among texts."""
+    """Refuse a column with the first text among numbers, or number among texts."""
     levels, codes = column.levels
     kinds = {kind: issubclass(kind, NUMBER) for kind in set(map(type, levels))}
     if len(set(kinds.values())) < 2:
@@ -598,18 +549,15 @@ def as_kind(column: Column, kind: str) -> Column:
     """A column taken as another kind: text is parsed, and what cannot be is refused with its cell."""
     if column.kind == "other":
         raise InvalidInput(f"column {column.name!r} holds {column.dtype}, which cannot be a {kind}")
-    if kind == column.kind or kind in ("category", "boolean"):
-        if kind == "boolean" and len(column.levels.values) > 2:
-            found = shown(column.levels.values[:3].tolist())
-            raise InvalidInput(
-                f"column {column.name!r} must hold two values to be a boolean, got {found}"
-            )
-        return column
-    if column.kind != "category":
+    if kind == "boolean" and len(column.levels.values) > 2:
+        found = shown(column.levels.values[:3].tolist())
+        raise InvalidInput(
+            f"column {column.name!r} must hold two values to be a boolean, got {found}"
+        )
+    if kind in (column.kind, "category", "boolean") or column.kind != "category":
         return column
     levels, codes = column.levels
-    table = np.append([_parsed(value, kind) for value in levels], np.nan)
-    values = np.asarray(table[codes], np.float64)
+    values = np.append([_parsed(value, kind) for value in levels], np.nan)[codes]
     wrong = np.isnan(values) & (codes >= 0)
     if wrong.any():
         row = int(np.argmax(wrong))

@@ -1,4 +1,4 @@
-"""Rows that come in blocks: re-cut to canonical sizes, summarised block by block, merged in a fixed tree.
+"""Rows in memory or in blocks: re-cut to canonical sizes, summarised block by block, merged in a fixed tree.
 
 A job over blocks is *summarise each block, merge, solve*. Blocks are cut by the positions of their
 rows alone and their summaries merged in a tree that depends on their number alone, so neither
@@ -7,21 +7,30 @@ depends on how the data were cut before, on files, partitions, threads or worker
 
 import os
 import sys
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from .._validation import InvalidInput, gathered, shown
+import numpy as np
+import scipy.sparse as sp
+
+from .._validation import InvalidInput, as_sparse, gathered, library_of, read, shown
+from ..npy import stored_arrays
 from ..row_blocks import MIN_BLOCK_ROWS, Merge, S, Tree
 from ..threads import one_thread
-from .align import aligned
-from .checksum import checksum
-from .cutting import cut, height, size_in_bytes, some, stacked
+from .frames import cut, height, narwhal, size_in_bytes, stacked, take_rows
+from .names import aligned
 
+if TYPE_CHECKING:
+    from ..io.files import FileTable
+
+MAPPED_ROWS = 2**16
+"""Rows of a mapped file that are handed on at once."""
 Work = Callable[["Block", Any], S]
 
 
@@ -38,15 +47,9 @@ class Block(NamedTuple):
         """All that has an entry for each row."""
         return self.X, self.y, self.weight
 
-    @classmethod
-    def put(cls, parts: Iterable[Any], start: int = 0) -> "Block":
-        """A block of such parts."""
-        X, y, weight = parts
-        return cls(X, y, weight, start)
-
     def cut(self, start: int, stop: int) -> "Block":
         """Some of the rows."""
-        return Block.put((cut(part, start, stop) for part in self.parts), self.start + start)
+        return Block._make((*(cut(part, start, stop) for part in self.parts), self.start + start))
 
 
 class Source(Protocol):
@@ -79,15 +82,14 @@ class Source(Protocol):
         ...
 
 
-def recut(blocks: Iterable[Block], rows: int, start: int = 0) -> Iterator[Block]:
+def recut(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
     """Blocks of exactly so many rows, the last one of what is left; empty ones are passed over.
 
-    >>> import numpy as np
     >>> [(b.start, b.X.tolist()) for b in recut([Block(np.arange(3)), Block(np.arange(0)), Block(np.arange(3, 5))], 2)]
     [(0, [0, 1]), (2, [2, 3]), (4, [4])]
     """
     parts: list[Block] = []
-    have = 0
+    have = start = 0
     for block in blocks:
         at, size = 0, height(block.X)
         while at < size:
@@ -103,9 +105,8 @@ def recut(blocks: Iterable[Block], rows: int, start: int = 0) -> Iterator[Block]
 
 def joined(parts: Sequence[Block], start: int) -> Block:
     """Blocks that follow each other as one."""
-    return Block.put(
-        (stacked(column) for column in zip(*(part.parts for part in parts), strict=True)), start
-    )
+    columns = zip(*(part.parts for part in parts), strict=True)
+    return Block._make((*map(stacked, columns), start))
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,8 @@ class Execution:
 
 
 _EXECUTION: ContextVar[Execution] = ContextVar("execution", default=Execution())  # noqa: B039 - it is frozen
+execution = _EXECUTION.get
+"""How passes are run at the moment."""
 
 
 @contextmanager
@@ -134,11 +137,6 @@ def executed(how: Execution) -> Iterator[None]:
         _EXECUTION.reset(token)
 
 
-def execution() -> Execution:
-    """How passes are run at the moment."""
-    return _EXECUTION.get()
-
-
 class ReadAhead:
     """Blocks of an iterator, which can be read again from the first on until the pass that takes them."""
 
@@ -147,6 +145,11 @@ class ReadAhead:
 
     def __call__(self) -> Iterator[Any]:
         """Begin again; in the last pass blocks are kept no more."""
+        if self.blocks is None:
+            raise InvalidInput(
+                "an iterator of blocks is read once, and this takes two passes; give a callable that returns an "
+                "iterator for each pass"
+            )
         return self._taken() if self.last else self._read()
 
     def _read(self) -> Iterator[Any]:
@@ -156,11 +159,6 @@ class ReadAhead:
             yield block
 
     def _taken(self) -> Iterator[Any]:
-        if self.blocks is None:
-            raise InvalidInput(
-                "an iterator of blocks is read once, and this takes two passes; give a callable that returns an "
-                "iterator for each pass"
-            )
         blocks, self.blocks = self.blocks, None  # type: ignore[assignment] # nothing is read after this pass
         while self.kept:
             yield self.kept.popleft()
@@ -169,10 +167,10 @@ class ReadAhead:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Blocks that come one after the other on this machine.
+    """Rows that come one block after the other on this machine, or are there already.
 
-    `raw()` begins a pass; `size` is in bytes, where it is known. A pass that has other rows than
-    the first one is refused: rows are counted, and a checksum of them is taken.
+    `raw()` begins a pass, `size` is in bytes, where it is known, and `in_memory` the only block of
+    rows that need not be read. Passes that have different rows are refused.
     """
 
     label: str
@@ -181,10 +179,9 @@ class Stream:
     size: int | None = None
     ahead: ReadAhead | None = None
     """The iterator, where there is only one pass."""
-    seen: dict[int, int] = field(default_factory=dict)
-    """Numbers of rows after which blocks ended in any pass, and the checksum of the rows before."""
-    ends: list[int] = field(default_factory=list)
-    """The number of all rows, once a pass has come to its end."""
+    in_memory: Block | None = None
+    seen: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Checksums of blocks by their rows, and the number of all rows under (-1, -1)."""
 
     @property
     def once(self) -> bool:
@@ -192,38 +189,48 @@ class Stream:
         return self.ahead is not None
 
     def beside(self, y: Any, weight: Any) -> "Stream":
-        """These blocks with what belongs to their rows."""
-        from .streams import with_rows
+        """Return these rows with what belongs to them; names are those of columns, and left to the job."""
+        held = self.in_memory
+        if held is not None:
+            X = held.X
+            return in_memory(Block(X, aligned(y, X), aligned(weight, X, "sample_weight")))
+        if all(value is None or isinstance(value, str) for value in (y, weight)):
+            return self
+        arrays = {"y": _vector(y, "y"), "weight": _vector(weight, "sample_weight")}
 
-        return replace(self, raw=with_rows(self.raw, y, weight), seen={}, ends=[])
+        def raw() -> Iterator[Block]:
+            for block in self.raw():
+                stop = block.start + height(block.X)
+                own = {}
+                for name, values in arrays.items():
+                    if values is not None:
+                        own[name] = values[block.start : stop]
+                        if len(values) < stop:
+                            raise InvalidInput(
+                                f"{name} must have an entry for each row of X, got {len(values)} for more than {stop - 1}"
+                            )
+                yield block._replace(**own)
 
-    def parts(self) -> Iterator[Block]:
-        """Blocks of a pass as they come."""
-        rows, total = 0, 0
-        for block in self.raw():
-            rows += height(block.X)
-            found = (checksum(part, block.start) for part in block.parts if part is not None)
-            total = (total + sum(found)) & 2**64 - 1
-            if self.ends and rows > self.ends[0]:
-                self._refuse(f"a pass had {self.ends[0]} rows, another one has more")
-            if self.seen.setdefault(rows, total) != total:
-                self._refuse(f"the first {rows} rows differ between two passes")
+        return replace(self, raw=raw, seen={})
+
+    def blocks(self, rows: int) -> Iterator[Block]:
+        """Canonical blocks of a pass; a pass that differs from the one before is refused."""
+        stop = 0
+        for block in recut(self.raw(), rows):
+            stop = block.start + height(block.X)
+            found = sum(fingerprint(part) for part in block.parts if part is not None)
+            if self.seen.setdefault((block.start, stop), found) != found:
+                self._refuse(f"rows {block.start} to {stop - 1} differ between two passes")
             yield block
-        most = max(self.seen, default=0)
-        if rows < most:
-            self._refuse(f"a pass had {most} rows or more, another one has {rows}")
-        self.ends[:] = [rows]
+        if self.seen.setdefault((-1, -1), stop) != stop:
+            self._refuse(f"a pass had {self.seen[-1, -1]} rows, another one has {stop}")
 
     def _refuse(self, reason: str) -> None:
         raise InvalidInput(f"{self.label}: every pass must give the same rows; {reason}")
 
-    def blocks(self, rows: int) -> Iterator[Block]:
-        """Canonical blocks of a pass."""
-        return recut(self.parts(), rows)
-
     def head(self, rows: int) -> Block:
         """The first rows."""
-        found = next(self.blocks(rows), None)
+        found = next(recut(self.raw(), rows), None)
         if found is None:
             raise InvalidInput(f"{self.label}: there are no rows")
         return found
@@ -249,26 +256,24 @@ class Stream:
         """Rows by their positions; one more pass where there is no way to go to them, up to the last of them."""
         if self.pick is not None:
             return self.pick(positions)
-        wanted = sorted({int(p) for p in positions})
+        wanted, order = np.unique(np.asarray(positions, np.int64), return_inverse=True)
         found: list[Any] = []
-        start = 0
-        for block in self.parts():
-            stop = start + height(block.X)
-            here = [p - start for p in wanted if start <= p < stop]
-            if here:
-                found.append(some(block.X, here))
-            start = stop
-            if start > wanted[-1]:
+        for block in recut(self.raw(), MIN_BLOCK_ROWS):
+            low, high = np.searchsorted(wanted, (block.start, block.start + height(block.X)))
+            if high > low:
+                found.append(take_rows(block.X, wanted[low:high] - block.start))
+            if high == len(wanted):
                 break
-        order = [wanted.index(int(p)) for p in positions]
-        return some(stacked(found), order)
+        return take_rows(stacked(found), order)
 
     def whole(self, memory: int) -> Block | None:
         """All rows, if they fit; reading stops where they do not."""
+        if self.in_memory is not None:
+            return self.in_memory
         if self.size is not None and self.size > memory:
             return None
         parts, size = [], 0
-        for block in self.parts():
+        for block in self.raw():
             size += sum(size_in_bytes(part) for part in block.parts if part is not None)
             if size > memory:
                 return None
@@ -279,34 +284,35 @@ class Stream:
         return joined(parts, 0)
 
 
-@dataclass(frozen=True, eq=False)
-class InMemory:
-    """Rows in memory: a source of one block, which is always whole."""
+def in_memory(block: Block) -> Stream:
+    """Rows in memory as a source of one block."""
+    pick = lambda positions: take_rows(block.X, positions)  # noqa: E731
+    return Stream("X", lambda: iter([block]), pick, in_memory=block)
 
-    block: Block
-    label: str = "X"
-    once: bool = False
 
-    def beside(self, y: Any, weight: Any) -> "InMemory":
-        """These rows with what belongs to them."""
-        X = self.block.X
-        return InMemory(Block(X, aligned(y, X), aligned(weight, X, "sample_weight")))
+def fingerprint(X: Any) -> int:
+    """A checksum of rows in their order, the same for the same values in every pass."""
+    X = gathered(X)
+    if sp.issparse(X):
+        rows = as_sparse(X, "a block").tocsr()
+        return sum(zlib.crc32(part) for part in (rows.data, rows.indices, rows.indptr))
+    library = library_of(X)
+    if library == "pandas":
+        import pandas as pd
 
-    def head(self, rows: int) -> Block:
-        """The first rows."""
-        return self.block.cut(0, min(rows, height(self.block.X)))
-
-    def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
-        """Summarise canonical blocks and merge them."""
-        return Stream(self.label, lambda: iter([self.block])).fold(name, work, plan, merge, rows)
-
-    def take(self, positions: Any) -> Any:
-        """Rows by their positions."""
-        return some(self.block.X, positions)
-
-    def whole(self, memory: int) -> Block:
-        """All rows."""
-        return self.block
+        values = pd.util.hash_pandas_object(X, index=False).to_numpy()
+    elif library == "polars":
+        frame = X.to_frame() if hasattr(X, "to_frame") else X
+        values = frame.hash_rows().to_numpy()
+    elif library is not None:
+        frame = narwhal(X)
+        columns = [frame] if not hasattr(frame, "iter_columns") else frame.iter_columns()
+        return sum((i + 1) * fingerprint(each.to_numpy()) for i, each in enumerate(columns))
+    else:
+        values = read(X, "a block")
+    if values.dtype.hasobject:
+        return zlib.crc32(repr(values.tolist()).encode("utf-8", "surrogatepass"))
+    return zlib.crc32(np.ascontiguousarray(values).tobytes())
 
 
 def _in_order(
@@ -357,7 +363,7 @@ def is_lazy(X: Any) -> bool:
     (True, True, False, True)
     """
     try:
-        if is_paths(X) or is_dask(X) or isinstance(X, (Stream, InMemory, Iterator)):
+        if is_paths(X) or is_dask(X) or isinstance(X, (Stream, Iterator)):
             return True
         return callable(X) and not hasattr(X, "shape") and not isinstance(X, type)
     except Exception:  # an object that cannot even be asked; whoever reads it says so
@@ -366,13 +372,8 @@ def is_lazy(X: Any) -> bool:
 
 def is_paths(X: Any) -> bool:
     """Whether X is a path, a pattern, or a list of them."""
-    if isinstance(X, (str, os.PathLike)):
-        return True
-    return (
-        isinstance(X, (list, tuple))
-        and len(X) > 0
-        and all(isinstance(x, (str, os.PathLike)) for x in X)
-    )
+    listed = X if isinstance(X, (list, tuple)) else [X]
+    return len(listed) > 0 and all(isinstance(x, (str, os.PathLike)) for x in listed)
 
 
 def is_dask(X: Any) -> bool:
@@ -394,26 +395,101 @@ def source_of(
     (X, y, weight). What is in memory is one block, and Series of pandas that belong to it are
     brought into the order of its index.
     """
-    if isinstance(X, Stream | InMemory):
-        return X if y is None and weight is None else X.beside(y, weight)
     if is_dask(X):
         from .dask import dask_blocks
 
         return dask_blocks(X, y, weight)
+    if isinstance(X, Stream):
+        return X.beside(y, weight)
     if not is_lazy(X):
-        return InMemory(Block(gathered(X))).beside(y, weight)
-    from .streams import of_callable, of_paths
-
+        return in_memory(Block(gathered(X))).beside(y, weight)
     for value, option in ((y, "y"), (weight, "sample_weight")):
         if is_dask(value) or callable(value):
             raise InvalidInput(
                 f"{option} must be an array or the name of a column where X is files, got {shown(value)}"
             )
-    beside = y, weight
-    if is_paths(X):
-        return of_paths(X, beside, names)
+    stream = of_paths(X, names) if is_paths(X) else of_callable(X)
+    return stream.beside(y, weight)
+
+
+def of_callable(X: Any) -> Stream:
+    """A callable that begins a pass, or an iterator, of blocks, of (X, y), or of (X, y, weight)."""
     ahead = ReadAhead(X) if isinstance(X, Iterator) else None
-    return of_callable(X if ahead is None else ahead, beside, ahead)
+    begin = X if ahead is None else ahead
+
+    def raw() -> Iterator[Block]:
+        start, found = 0, begin()
+        if not hasattr(found, "__iter__") or hasattr(found, "shape"):
+            raise InvalidInput(f"X() must return an iterator of blocks, got {shown(found)}")
+        for given in found:
+            block = Block(*given[:3]) if isinstance(given, tuple) else Block(given)
+            size = height(block.X)
+            yield block._replace(start=start)
+            start += size
+
+    return Stream(getattr(X, "__name__", "X"), raw, ahead=ahead)
+
+
+def of_paths(X: Any, names: Sequence[str] | None) -> Stream:
+    """Files as blocks: npy by memory map, all others as polars reads them."""
+    from ..io.files import expanded, open_table
+
+    paths = expanded(X)
+    if not all(path.endswith(".npy") and os.path.exists(path) for path in paths):
+        return of_table(open_table(paths), names)
+    arrays = [_mapped(path) for path in paths]
+    ends = np.cumsum([len(array) for array in arrays])
+    first = ends - [len(array) for array in arrays]
+
+    def raw() -> Iterator[Block]:
+        for start, array in zip(first.tolist(), arrays, strict=True):
+            for low in range(0, len(array), MAPPED_ROWS):
+                yield Block(np.asarray(array[low : low + MAPPED_ROWS]), start=start + low)
+
+    def pick(positions: Any) -> Any:
+        home = np.searchsorted(ends, positions, side="right")
+        return np.stack([arrays[i][p - first[i]] for i, p in zip(home, positions, strict=True)])
+
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return Stream(f"{paths[0]}{more}", raw, pick, sum(array.nbytes for array in arrays))
+
+
+def of_table(table: "FileTable", names: Sequence[str] | None = None) -> Stream:
+    """Columns of files that are open as blocks."""
+    columns = table.names if names is None else list(names)
+
+    def raw() -> Iterator[Block]:
+        start = 0
+        for part in table.batches(columns):
+            yield Block(part, start=start)
+            start += part.height
+
+    def pick(positions: Any) -> Any:
+        return table.rows(positions, columns, typed=True)
+
+    return Stream(table.label, raw, pick, table.stored_bytes(columns))
+
+
+def _mapped(path: str) -> Any:
+    """An array of numbers in a file, mapped into memory."""
+    from pathlib import Path
+
+    array = stored_arrays(Path(path), path)[""].data
+    if array.ndim not in (1, 2) or array.dtype.kind not in "fiub":
+        raise InvalidInput(
+            f"{path}: expected numbers with one or two axes, got {array.dtype} of shape {array.shape}"
+        )
+    return array
+
+
+def _vector(value: Any, name: str) -> Any:
+    """An array (N,), or None for names and what is not given."""
+    if value is None or isinstance(value, str):
+        return None
+    array = read(value, name)
+    if array.ndim != 1:
+        raise InvalidInput(f"{name} must have shape (N,), got {array.shape}")
+    return array
 
 
 def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:
@@ -426,8 +502,8 @@ def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: A
         from .dask import lazily as on_dask
 
         return on_dask(X, function, columns, dtype)
-    stream: Any = source_of(X)  # of files or a callable, which have `parts`
-    return (function(block.X) for block in stream.parts() if height(block.X))
+    stream = cast(Stream, source_of(X))
+    return (function(block.X) for block in stream.raw() if height(block.X))
 
 
 def head_of(X: Any) -> Any:

@@ -28,7 +28,7 @@ from ...result import Result
 from ...row_blocks import canonical_rows
 from ...solvers.units import in_units, watched
 from ...spaces import Atoms
-from ...tables.cutting import width
+from ...tables.frames import width
 from ...tables.source import Source, source_of
 from ..terms.terms import loss_of, solve
 from .bars import best_bars

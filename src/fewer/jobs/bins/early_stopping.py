@@ -111,7 +111,7 @@ def first_as_good(errors: Vector) -> int:
 def positive(F: Moments, C: SparseSimplex, deadline: Deadline) -> Result:
     """Non-negative least squares without the sum constraint, projected: an answer that has not been polished."""
     q = np.zeros(C.space.size)
-    units, weights = stopped(walked(F, C, len(F.b), summed=False), deadline)
+    units, weights = stopped(walked(F, C.rules, len(F.b), summed=False), deadline)
     if len(units):
         q[units] = weights
     else:

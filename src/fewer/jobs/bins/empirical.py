@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._validation import Indices, InvalidInput, Vector, as_numbers
+from ...tables.column import Table, numbers_of_column
 from ...tables.frames import is_table
 from ...tables.missing import nothing_whole
 from ...tables.schema import checked_weights
 from ...tables.sketch import Sketch
 from ...tables.source import Block
-from ...tables.table import Table, numbers_of_column
 
 PIECE = 2**19
 """Values that are looked at together; what is made from them takes a few times 4 MB."""

@@ -12,7 +12,7 @@ from ..._validation import InvalidInput, Vector, is_frame, known, shown
 from ...codes import MOST_CODES, as_table, distinct_rows
 from ...result import Result, Status
 from ...tables.column import Column
-from ...tables.cutting import height
+from ...tables.frames import height
 from ...tables.missing import dropped_note
 from ...tables.names import positions
 from ...tables.schema import (

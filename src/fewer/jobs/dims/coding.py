@@ -20,9 +20,8 @@ from ..._validation import (
     shown,
 )
 from ...codes import MOST_CODES
-from ...tables.align import column_beside
 from ...tables.baskets import baskets_of
-from ...tables.column import Column
+from ...tables.column import Column, Table, column_beside
 from ...tables.frames import is_table
 from ...tables.missing import (
     dropped_note,
@@ -34,7 +33,6 @@ from ...tables.missing import (
 )
 from ...tables.names import known_name, positions, quoted, refuse_twins
 from ...tables.schema import RULES, as_kind, left_out, told_kinds
-from ...tables.table import Table
 from .column_units import ColumnUnits, as_costs
 from .options import DimsOptions
 from .rows import heaviest_codes

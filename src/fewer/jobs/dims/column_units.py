@@ -21,8 +21,7 @@ from ..._validation import (
 from ...codes import MOST_CODES, as_table
 from ...constraints.dimension_sparse import ROUNDING, DimensionSparse
 from ...spaces import Lattice, States
-from ...tables.align import by_name
-from ...tables.names import nearest, quoted
+from ...tables.names import by_name, nearest, quoted
 from .rows import Rows
 
 

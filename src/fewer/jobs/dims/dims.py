@@ -17,7 +17,8 @@ from ...result import Result, Words
 from ...solvers.loop import Callback
 from ...solvers.minimize import minimize
 from ...spaces import Lattice, States
-from ...tables.frames import columns_of, names_of
+from ...tables.column import columns_of
+from ...tables.frames import names_of
 from ...tables.source import is_lazy
 from ..lazy import dims_of_blocks
 from .coding import Coding

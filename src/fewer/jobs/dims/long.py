@@ -15,10 +15,10 @@ from ..._validation import InvalidInput, shown
 from ...result import Result
 from ...row_blocks import canonical_rows
 from ...tables.baskets import NO_ORDERS, check_items, levels_of, orders_left_out
+from ...tables.column import Table
 from ...tables.frames import is_table
 from ...tables.schema import MAX_LEVELS, Schema
 from ...tables.source import Block, Source
-from ...tables.table import Table
 from .blocks import DimsSpec, DimsSummary
 from .coding import Coding, named_baseline
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from ..._validation import Indices, InvalidInput, as_numbers
 from ...options import IN_BLOCKS
 from ...result import Result
-from ...tables.align import taken_apart
+from ...tables.column import taken_apart
 from ...tables.frames import is_table, names_of
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import (

@@ -7,10 +7,10 @@ import numpy as np
 
 from ..._validation import Fix, Indices, InvalidInput
 from ...bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
-from ...constraints.sparse_simplex import SparseSimplex
 from ...deadline import Deadline
 from ...distances import MAX_RELATIVE_ERROR, Matrix, distance_blocks
 from ...objectives.rows_mmd import RowsMMD
+from ...rules import Rules
 from ...search.pool import CandidatePool
 from ...similarity import Similarity, similarity_of
 from .sample import Sample
@@ -166,7 +166,7 @@ def _error(
     similarity = similarity_of(name, gamma)
     t = mass[inside] / mass[inside].sum()
     F = RowsMMD.between(X[inside], t, similarity, labels=codes[inside], memory=memory)
-    pool = CandidatePool(F, SparseSimplex(F.space, min(k, len(inside))), np.arange(len(inside)))
+    pool = CandidatePool(F, Rules(len(inside), min(k, len(inside))), np.arange(len(inside)))
     pool.fill(pool.k)
     units = pool.support
     guess = codes[inside][units][nearest(X[out], X[inside][units], similarity)]

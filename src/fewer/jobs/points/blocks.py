@@ -12,7 +12,7 @@ from ...objectives.rows_mmd import RowsMMD
 from ...options import IN_BLOCKS
 from ...result import Result, Status
 from ...row_blocks import MAX_BLOCK_ROWS, canonical_rows
-from ...tables.cutting import height, some, width
+from ...tables.frames import height, take_rows, width
 from ...tables.schema import Schema
 from ...tables.source import Block, Source, is_lazy, source_of
 from ...threads import own_threads
@@ -255,7 +255,7 @@ def _of_coreset(
     place = {int(position): i for i, position in enumerate(summary.positions)}
     result = replace(
         result,
-        rows=some(summary.raw, [place[int(i)] for i in result.indices]),
+        rows=take_rows(summary.raw, [place[int(i)] for i in result.indices]),
         bound=0.0,
         status=status,
         value_se=most_mmd**2 - result.value,

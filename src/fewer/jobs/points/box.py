@@ -64,13 +64,13 @@ class MovingColumns(NamedTuple):
         names = places = columns.tolist()
         shift = np.zeros(len(columns))
         if encoding is not None:
-            numbers = [c for c in encoding.codes if c.kind == "number" and c.levels is None]
-            if not numbers:
+            movable = encoding.movable
+            if not movable:
                 raise InvalidInput(
                     "move needs a column of numbers: categories and dates never move, and X has no other"
                 )
-            columns = np.array([code.start for code in numbers])
-            names, places = [code.name for code in numbers], [code.place for code in numbers]
+            columns = np.array([column for column, *_ in movable])
+            names, places = [name for _, name, *_ in movable], [place for *_, place, _ in movable]
             shift = np.zeros(encoding.numbers) if encoding.shift is None else encoding.shift
         low, high = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
         if not isinstance(move, str):
@@ -89,9 +89,8 @@ class MovingColumns(NamedTuple):
         scaled = np.asarray(comparison.scaled(ends))[:, self.columns]
         low, high = np.where(closed, scaled, given)
         fixed = np.zeros((rows.shape[0], len(self.columns)), bool)
-        codes = () if comparison.encoding is None else comparison.encoding.codes
-        flags = [code.flag for code in codes if code.start in set(self.columns.tolist())]
-        for at, flag in enumerate(flags):
+        movable = () if comparison.encoding is None else comparison.encoding.movable
+        for at, (*_, flag) in enumerate(movable):
             if flag >= 0:
                 fixed[:, at] = dense(rows[:, [flag]])[:, 0] > 0
         return Box(self.columns, low, high, fixed)

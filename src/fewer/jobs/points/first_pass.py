@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from ..._validation import Indices, Vector
 from ...tables.column import Levels
-from ...tables.cutting import stacked
+from ...tables.frames import stacked
 from ...tables.schema import Rows, Schema, united
 from ...tables.source import Block
 from .merge import row_hashes

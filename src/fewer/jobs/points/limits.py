@@ -8,11 +8,10 @@ from ..._validation import Indices, InvalidInput, as_units, read, shown, unmaske
 from ...constraints.groups import Groups, as_counts, as_groups, numbers_of
 from ...constraints.sparse_simplex import SparseSimplex
 from ...spaces import Space
-from ...tables.align import aligned
-from ...tables.frames import columns_of, index_of, is_table
-from ...tables.names import nearest
+from ...tables.column import columns_of, role
+from ...tables.frames import index_of, is_table
+from ...tables.names import aligned, nearest
 from ...tables.source import is_dask
-from ...tables.table import role
 from .options import PointsOptions
 
 CANDIDATES_PER_ROW = 10

@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..._validation import Indices, InvalidInput, Vector
 from ...row_blocks import merged_in_tree
-from ...tables.cutting import some, stacked
+from ...tables.frames import stacked, take_rows
 from ...tables.source import Block
 from .plan import PointsPlan
 from .second_pass import compared_rows
@@ -102,7 +102,7 @@ class Coreset:
             weights=weights / weights.sum(),
             positions=self.positions[used],
             labels=self.labels[used],
-            raw=some(self.raw, used),
+            raw=take_rows(self.raw, used),
             error=self.error + math.sqrt(max(float(value), 0.0) + rounding),
         )
 
@@ -172,7 +172,7 @@ def coreset_of(block: Block, plan: PointsPlan, most: int, originals: bool = Fals
         part = slice(start, start + LEAF_ROWS)
         mass = float(weights[part].sum())
         own = weights[part] / mass if mass else weights[part]
-        raw = some(block.X, kept[part]) if originals else None
+        raw = take_rows(block.X, kept[part]) if originals else None
         leaf = Coreset(points[part], own, kept[part], labels[part], mass, 0, 0.0, plan, most, raw)
         leaves.append(leaf.reduced() if mass else replace(leaf, points=points[:0]))
     if not leaves:

@@ -1,6 +1,5 @@
 """What the first pass of points over blocks decides: how rows are compared, with which candidates, by which gamma."""
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +12,8 @@ from ...bandwidths import Bandwidth, bandwidth_in_units, largest
 from ...deadline import Deadline
 from ...distances import centre_of
 from ...similarity import BANDED, Similarity, similarity_of
-from ...tables.encode import Code, Encoding
+from ...tables.column import Levels, objects
+from ...tables.encode import Encoding
 from ...tables.missing import dropped_note
 from .bandwidth import validated_width
 from .comparison import Comparison, comparison_of, odd
@@ -136,29 +136,8 @@ def _encoding(first: FirstSummary) -> Encoding | None:
     if not chosen.named:
         return None
     equality = isinstance(first.spec.similarity, str) and first.spec.similarity == "hamming"
-    codes: list[Code] = []
-    places = chosen.places
-    numbers = [i for i, kind in enumerate(chosen.kinds) if kind != "category"]
-    labels = [i for i, kind in enumerate(chosen.kinds) if kind == "category"]
-    fills = chosen.fills
-    at = 0
-    for i in numbers:
-        fill = (
-            math.nan if fills is None or chosen.missing == "category" else float(fills.numbers[at])
-        )
-        codes.append(Code(places[i], chosen.names[i], chosen.kinds[i], at, None, fill))
-        at += 1
-    for j, (i, levels) in enumerate(zip(labels, first.levels, strict=False)):
-        values = np.empty(len(levels), object)
-        values[:] = levels
-        fill = (
-            levels.index(fills.labels[j]) if fills is not None and fills.labels[j] in levels else -1
-        )
-        codes.append(Code(places[i], chosen.names[i], "category", at, values, fill))
-        at += 1 if equality else len(levels)
-    slot = bool(labels) and not equality
-    rule = "error" if fills is None else chosen.missing
-    return Encoding(tuple(codes), at + slot, len(numbers), rule, equality=equality)
+    levels = first.levels[: len(chosen.categories)]
+    return Encoding(chosen, tuple(objects(each) for each in levels), equality=equality)
 
 
 def order_in_memory(rows: Any, labels: Indices | None, positions: Indices) -> Indices:
@@ -172,19 +151,12 @@ def encoded_candidates(encoding: Encoding | None, found: Candidates) -> Any:
     """Candidates as the encoding has rows."""
     if encoding is None:
         return found.numbers
-    numbers, labels = found.numbers, found.labels
-    rows = np.zeros((len(numbers), encoding.width))
-    rows[:, : encoding.numbers] = numbers
-    categories = [code for code in encoding.codes if code.levels is not None]
-    for j, code in enumerate(categories):
-        assert code.levels is not None  # noqa: S101 - by the choice above
-        number = {label: i for i, label in enumerate(code.levels)}
-        at = np.array([number[label] for label in labels[:, j]], np.int64)
-        if encoding.equality:
-            rows[:, code.start] = at
-        else:
-            rows[np.arange(len(at)), code.start + at] = 1.0
-    return rows
+    categories = []
+    for j, levels in enumerate(encoding.levels):
+        number = {label: i for i, label in enumerate(levels)}
+        codes = np.array([number[label] for label in found.labels[:, j]], np.int64)
+        categories.append(Levels(levels, codes))
+    return encoding.rows(found.numbers, categories)
 
 
 def _scaling(first: FirstSummary, raw: Any, encoding: Encoding | None) -> Standardization | None:

@@ -7,10 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._validation import Indices, InvalidInput, Vector, as_weights, is_frame, known
-from ...tables.column import Column
+from ...tables.column import Column, Table, role
 from ...tables.encode import Encoding, encoded
 from ...tables.schema import RULES
-from ...tables.table import Table, role
 from .sample import rows_and_top
 
 

@@ -24,9 +24,8 @@ from ...codes import as_csr
 from ...deadline import Deadline
 from ...lazy_rows import some_rows
 from ...similarity import require_semidefinite
-from ...tables.column import Column
+from ...tables.column import Column, Table
 from ...tables.frames import is_table
-from ...tables.table import Table
 from .merge import merged, seconds_for
 
 MERGING_TIME_SHARE = 0.2

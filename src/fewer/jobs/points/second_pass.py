@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._validation import Indices, InvalidInput, Vector
 from ...objectives.rows_mmd import RowsMMD
-from ...tables.cutting import some
+from ...tables.frames import take_rows
 from ...tables.source import Block
 from .first_pass import classes_of
 from .plan import PointsPlan
@@ -58,7 +58,7 @@ def compared_rows(block: Block, plan: PointsPlan) -> tuple[Any, Vector, Indices,
     if not spec.schema.named:
         rows = comparison.scaled(read.numbers)
     else:
-        X = block.X if read.kept is None else some(block.X, read.kept)
+        X = block.X if read.kept is None else take_rows(block.X, read.kept)
         rows = comparison.rows(X) if X.shape[0] else np.zeros((0, plan.rows.shape[1]))
     n = rows.shape[0]
     weights = np.ones(n) if read.weight is None else read.weight

@@ -16,10 +16,9 @@ from ..._validation import (
     library_of,
     shown,
 )
+from ...tables.column import Table, below, below_array, role
 from ...tables.missing import refuse_missing
 from ...tables.schema import RULES, Schema
-from ...tables.stack import stacked_arrays
-from ...tables.table import Table, role
 from .explain import Source
 from .row_input import Given
 from .sample import Sample
@@ -101,7 +100,7 @@ class Aim(NamedTuple):
         schema = Schema.of(here, columns, without=apart)
         kinds = dict(zip(schema.names, schema.kinds, strict=True))
         needed = [*kinds, *([labels] if labels is not None else [])]
-        both = here.below(there, needed, "target")
+        both = below(X, target, needed, "target")
         if missing == "error":
             try:
                 refuse_missing(
@@ -109,16 +108,11 @@ class Aim(NamedTuple):
                 )
             except InvalidInput as error:
                 raise error.at("target") from None
-        told = {
-            column.name: kinds.get(column.name, "ignore")
-            for column in here.columns
-            if column.name != labels
-        }
         weights = (
             _values(here, sample_weight, "sample_weight"),
             _values(there, self.weight, "target_weight"),
         )
-        return _together(both, here.rows, there.rows, labels, weights, told, schema.notes)
+        return _together(both, here.rows, there.rows, labels, weights, kinds, schema.notes)
 
     def _arrays(
         self, X: Any, target: Any, labels: Any, sample_weight: Any, columns: Any, missing: str
@@ -128,7 +122,7 @@ class Aim(NamedTuple):
             raise InvalidInput(
                 f"target must be an array as X is, got {shown(type(target).__name__)}"
             )
-        both = stacked_arrays(X, target, "target", missing != "error")
+        both = below_array(X, target, "target", missing != "error")
         m = target.shape[0] if sp.issparse(target) else len(target)
         return _together(
             both, both.shape[0] - m, m, labels, (sample_weight, self.weight), columns, ()

@@ -26,7 +26,7 @@ from ...options import IN_BLOCKS
 from ...result import Result, Status, Words
 from ...solvers.minimize import minimize
 from ...spaces import Atoms
-from ...tables.cutting import height
+from ...tables.frames import height
 from ...tables.source import is_lazy, source_of
 from ...text import visible
 from ...threads import own_threads

@@ -15,7 +15,7 @@ from ..._validation import InvalidInput, Vector, as_vector
 from ...objectives.tall import factored, merged_factors
 from ...options import IN_BLOCKS
 from ...row_blocks import canonical_rows
-from ...tables.cutting import width
+from ...tables.frames import width
 from ...tables.missing import dropped_note
 from ...tables.names import positions
 from ...tables.schema import Schema

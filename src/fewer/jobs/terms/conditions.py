@@ -8,9 +8,9 @@ import numpy as np
 from ..._validation import InvalidInput, Vector, as_array, as_vector, shown
 from ...constraints.conditions import Conditions
 from ...result import Result
+from ...tables.column import Table
 from ...tables.frames import is_indexed, is_table
 from ...tables.names import known_name
-from ...tables.table import Table
 
 
 def conditions_of(

@@ -10,14 +10,12 @@ import scipy.sparse as sp
 
 from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ...constraints.groups import Groups
-from ...tables.align import aligned, column_beside, group_codes
-from ...tables.column import Column
-from ...tables.frames import columns_of, index_of, is_table, names_of
+from ...tables.column import Column, Table, column_beside, columns_of, numbers_of_column
+from ...tables.frames import index_of, is_table, names_of
 from ...tables.missing import filled_note
-from ...tables.names import known_name, positions, refuse_twins
+from ...tables.names import aligned, group_codes, known_name, positions, refuse_twins
 from ...tables.prices import PRICE_FIXES, Panel, time_order
 from ...tables.schema import MEDIANS, Schema, left_out
-from ...tables.table import Table, numbers_of_column
 from .options import TermsOptions
 
 RULES = ("error", "drop", "impute", "ffill")

@@ -1,26 +1,31 @@
 """Lower bounds for branches of supports of a quadratic: doubly non-negative relaxations.
 
-The relaxation is that of `dnn_admm`, its bounds those of `certificate`.
+The relaxation is that of `dnn_admm`, its bounds those of `certificate`. Linear conditions G q <= h
+enter by prices: as 1'q = 1, for multipliers v >= 0
+
+    q'Hq + v'(Gq - h) = q'(H + (price 1' + 1 price') / 2 - charge 11') q,    price = G'v, charge = v'h,
+
+so the relaxation of the priced matrix, which need not be semi-definite, bounds q'Hq wherever the
+conditions hold. The multipliers of a node follow its relaxed indicators.
 """
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from .._compiled import certificate, dnn_admm
-from ..active_set import box_weights
-from ..constraints.sparse_simplex import SparseSimplex
+from .._validation import Indices, Vector
+from ..constraints.conditions import Conditioned
+from ..programmes import linear_programme
+from ..rules import Rules
 from ..threads import own_threads
-from ._spectral_start import spectral_start
 from .engine import Branch
+from .fit import Mask, Matrix, bounds, conditioned_weights, spread, vertex
 
-Vector = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
+PROVABLE = 600
+"""Units up to which a proof forms their whole matrix."""
 RELATIVE = 5e-10
 """Of the value: a branch that could only win less is closed."""
 ABSOLUTE = 1e-14
@@ -48,30 +53,27 @@ UNBALANCED = 2.0
 """Ratio of the residuals at which the penalty is changed."""
 LEAN = 2.0
 """The ratio that the root aims at: bounds come from the multipliers, whose residual a lower penalty keeps small."""
-
-
-def labels(constraint: SparseSimplex) -> Indices:
-    """The group of each unit (n,), numbered from 0; without groups every unit is in group 0."""
-    return (
-        np.zeros(constraint.space.size, np.int64)
-        if constraint.groups is None
-        else constraint.groups
-    )
-
-
-def caps(constraint: SparseSimplex) -> Indices:
-    """How many units each group may give."""
-    return (
-        np.array([constraint.space.size]) if constraint.counts is None else constraint.counts.most
-    )
+UNLIKELY = 1e-2
+"""An indicator counts for at least so much where conditions are priced."""
+SETTLING = 0.3
+"""The share of the way that prices go at a time: whole steps swing from one side of the best ones to the other."""
+POWER = 0.4
+"""Eigenvalues e of H shrink by a multiple of e^POWER: what those of M do on digits, for 150 and 300 rows alike."""
+LOST = 2.0
+"""delta in k times the best value; tau is the best value."""
+PENALTY = 0.05
+"""The first penalty of a spectral start in delta m k, that is, in d_i / X_ii."""
+HALVINGS = 60
+"""Of the bracket of the multiple: as many as a double has digits, about."""
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
     """Where the ADMM of a node stands, see `dnn_admm`: the m units not out, which of them are in, and the iterates.
 
-    `limits` (2, m) hold for all weights better than those known; `mark` is the bound when progress
-    was last looked at, `rounds` the ADMM rounds since.
+    `limits` (2, m) hold for all weights better than those known; `price` (m,) and `charge` are what
+    conditions cost; `mark` is the bound when progress was last looked at, `rounds` the ADMM rounds
+    since.
     """
 
     units: Indices
@@ -82,6 +84,8 @@ class Relaxation:
     z: Vector
     y: Vector
     beta: float
+    price: Vector
+    charge: float = 0.0
     mark: float = -math.inf
     rounds: int = 0
 
@@ -98,6 +102,7 @@ class Relaxation:
             Z=self.Z[wide],
             z=self.z[at],
             y=self.y[at],
+            price=self.price[at],
         )
 
     def decide(self, at: int, enters: bool) -> "Relaxation":
@@ -114,6 +119,20 @@ class Relaxation:
         """The relaxed indicators (m,), 1 for units that are in."""
         return np.where(self.inside, 1.0, self.z / self.Y[0, 0])
 
+    def priced(self, H: Matrix) -> Matrix:
+        """H + (price 1' + 1 price') / 2 - charge 11', (m, m)."""
+        return np.asarray(H + 0.5 * (self.price[:, None] + self.price) - self.charge)
+
+    def reprice(self, price: Vector, charge: float) -> "Relaxation":
+        """The same relaxation with other prices; its multipliers change so that `certificate.splitting` keeps M and d."""
+        root, Z = math.sqrt(self.Y[0, 0]), self.Z.copy()
+        dearer, charged = price - self.price, charge - self.charge
+        Z[1:, 1:] -= 0.5 * (dearer[:, None] + dearer) - charged
+        Z[0, 1:] += 0.5 * dearer / root
+        Z[1:, 0] += 0.5 * dearer / root
+        Z[0, 0] -= charged / self.Y[0, 0]
+        return replace(self, Z=Z, price=price, charge=charge)
+
 
 def begin(
     units: Indices, inside: Mask, ends: tuple[float, float], k: int, beta: float
@@ -127,38 +146,34 @@ def begin(
     side = np.append(math.sqrt(border), np.full(m, 1.0 / max(m, 1)))
     z = np.full(m, border * min(k / max(m, 1), 1.0))
     limits = np.outer(ends, np.ones(m))
-    return Relaxation(
-        units, inside, limits, np.outer(side, side), np.zeros((m + 1, m + 1)), z, np.zeros(m), beta
-    )
+    Y, Z, y, price = np.outer(side, side), np.zeros((m + 1, m + 1)), np.zeros(m), np.zeros(m)
+    return Relaxation(units, inside, limits, Y, Z, z, y, beta, price)
 
 
 class Relaxations:
     """Bounds for branches of supports, given the best weights known.
 
-    min q'Hq - 2c'q + const  over  q >= 0, 1'q = 1, at most k non-zeros, and `rules`;  H = A'A: (n,
-    n), c = A'b: (n,), const = b'b. A branch decides some units in or out. Its bound comes from a
-    few rounds of the ADMM in `dnn_admm`, which begin where its parent stood and go on while they
-    pay; bounds also decide units, and narrow the limits of weights, where the rest could not win.
+    min q'Gq  over  q >= 0, 1'q = 1, at most k non-zeros, and `rules`;  G: (n, n), the inner products
+    with the target for origin. A branch decides some units in or out. Its bound comes from a few
+    rounds of the ADMM in `dnn_admm`, which begin where its parent stood and go on while they pay;
+    bounds also decide units, and narrow the limits of weights, where the rest could not win.
     `nodes` counts branchings and leaves. With `spectral` the root starts from multipliers that the
     best value known suggests; else from none.
     """
 
-    def __init__(
-        self, H: Matrix, c: Vector, const: float, rules: SparseSimplex, spectral: bool = False
-    ) -> None:
-        self.rules, self.spectral = rules, spectral
-        self.k = rules.sizes[1]
-        self.nodes = 0
+    def __init__(self, G: Matrix, rules: Rules, spectral: bool = False) -> None:
+        self.rules, self.conditions = rules, rules.conditions
+        self.spectral = spectral and self.conditions is None
+        self.k, self.nodes = rules.sizes[1], 0
         self.work = 0.0  # multiplications so far, about
         self.value, self.support, self.weights = math.inf, np.zeros(0, np.int64), np.zeros(0)
-        self._group, self._caps = labels(rules), caps(rules)
-        self._fewest = np.zeros_like(self._caps) if rules.counts is None else rules.counts.fewest
-        centred = H - c[:, None] - c[None, :] + const
-        self._scale = float(np.diag(centred).mean()) or 1.0
-        self._H = np.ascontiguousarray(centred / self._scale)
-        np.fill_diagonal(
-            self._H, np.maximum(np.diag(self._H), 0.0)
-        )  # a column that is the target, but for rounding
+        n, grouped = rules.n, rules.groups is not None
+        self._group: Indices = rules.groups if grouped else np.zeros(n, np.int64)
+        self._caps: Indices = rules.caps if grouped else np.array([n])
+        self._fewest: Indices = rules.fewest if grouped else np.zeros(1, np.int64)
+        self._scale = float(np.diag(G).mean()) or 1.0
+        self._H = np.ascontiguousarray(G / self._scale)
+        self._H[np.diag_indices(n)] = np.maximum(np.diag(self._H), 0.0)  # rounding of a zero
         self._beta = BETA * max(float(np.linalg.norm(self._H)), 1.0) ** 1.5
         self._floor = math.inf  # the least bound among closed leaves
         self._left: list[Branch] = []
@@ -167,13 +182,8 @@ class Relaxations:
         """The relaxation of all supports."""
         units = np.flatnonzero(self.rules.open)
         inside = np.isin(units, np.asarray(self.rules.include, np.int64))
-        return begin(
-            units,
-            inside,
-            (self.rules.min_weight, min(self.rules.max_weight, 1.0)),
-            self.k,
-            self._beta,
-        )
+        ends = self.rules.min_weight, min(self.rules.max_weight, 1.0)
+        return begin(units, inside, ends, self.k, self._beta)
 
     @property
     def proven(self) -> float:
@@ -193,7 +203,7 @@ class Relaxations:
                     self._tighten(bound, node)
         return tuple(self._left)
 
-    def offer(self, support: Indices, weights: Vector, value: float | None = None) -> bool:
+    def offer(self, support: Indices, weights: Vector) -> bool:
         """Take weights that obey the rules over if they are better than those known; their value is recomputed."""
         support, weights = np.asarray(support, np.int64), np.asarray(weights, float)
         found = float(weights @ self._H[np.ix_(support, support)] @ weights) * self._scale
@@ -233,7 +243,7 @@ class Relaxations:
         most = self.k - room + min(room, int(np.minimum(free, left).sum()))
         least = (self.k - room) * self.rules.min_weight
         here = np.bincount(self._group[node.units], minlength=len(left))
-        if self.rules.strict and (here < self._fewest).any():
+        if self.rules.strict and np.any(here < self._fewest):
             return False
         return most > 0 and most * self.rules.max_weight >= 1.0 - 1e-12 and least <= 1.0 + 1e-12
 
@@ -247,10 +257,12 @@ class Relaxations:
         every = np.bincount(self._group[node.units], minlength=len(left))
         if np.maximum(every, self._fewest).sum() > self.k or (every > self._caps).any():
             return False
-        lower = np.where(node.inside, self.rules.min_weight, 0.0)
-        q, gap = self._refit(node.units, lower)
-        value = float(q @ self._H[np.ix_(node.units, node.units)] @ q)
-        low = max(bound, value - gap)
+        fit = self._fit(node.units, node.inside)
+        if fit is None:
+            if self._feasible(node):
+                self._floor = min(self._floor, bound)
+            return True
+        q, low = fit.weights, max(bound, self._bound_of(fit, node))
         broken = np.flatnonzero(free & self._broken(node, q))
         if broken.size == 0:
             self.nodes += 1
@@ -269,13 +281,34 @@ class Relaxations:
         short = (used < self._fewest)[group] & (low > 0.0)
         return np.asarray((q < low) & ((q > 0.0) | short))
 
-    def _refit(self, units: Indices, lower: Vector) -> tuple[Vector, float]:
-        """The best weights (s,) on given units between `lower` and the largest weight, and their duality gap."""
-        H, zero = self._H[np.ix_(units, units)], np.zeros(len(units))
-        upper = np.full(len(units), min(self.rules.max_weight, 1.0))
-        w = box_weights(H, zero, lower, upper, vertex(np.diag(H), lower, upper))
-        slopes = 2.0 * (H @ w)
-        return w, max(float(slopes @ (w - vertex(slopes, lower, upper))), 0.0)
+    def _fit(self, units: Indices, inside: Mask, bend: Vector | None = None) -> Conditioned | None:
+        """The best weights (s,) on units, those inside with their least weight; None where conditions leave none.
+
+        `bend` (s,) is added to the diagonal of H.
+        """
+        H = self._H[np.ix_(units, units)]
+        if bend is not None:
+            H = H + np.diag(bend)
+        ends = bounds(self.rules, inside)
+        start, zero = vertex(np.diag(H), *ends), np.zeros(len(units))
+        return conditioned_weights(H, zero, ends, start, self.conditions, units)
+
+    def _bound_of(self, fit: Conditioned, node: Relaxation) -> float:
+        """No weights on the units of a node that meet all conditions have a lower value: by the slopes, priced."""
+        q, slopes = fit.weights, 2.0 * (self._H[np.ix_(node.units, node.units)] @ fit.weights)
+        priced = slopes + np.broadcast_to(fit.price, len(self._group))[node.units]
+        least = float(priced @ vertex(priced, *bounds(self.rules, node.inside)))
+        return min(float(-0.5 * slopes @ q) + least - fit.charge, 0.5 * float(slopes @ q))
+
+    def _feasible(self, node: Relaxation) -> bool:
+        """Whether a linear programme finds weights on the units of a node that meet all conditions."""
+        if self.conditions is None:
+            return True
+        ends = bounds(self.rules, node.inside)
+        if ends[0].sum() > 1.0 or ends[1].sum() < 1.0:
+            return False
+        solve = partial(linear_programme, np.zeros(len(node.units)), *ends)
+        return self.conditions.solved(node.units, solve) is not None
 
     def _started(self, node: Relaxation) -> Relaxation:
         """The same relaxation with the multipliers that the best value suggests, which cost as much as a round."""
@@ -293,7 +326,7 @@ class Relaxations:
         self.work += few * ((len(group) + 8.0) ** 3 + ROUND_OVERHEAD)
         state = node.Y, node.Z, node.z, node.y
         away, moved, Z = dnn_admm.rounds(
-            H, node.limits, node.inside, room, group, left, node.beta, *state, few
+            node.priced(H), node.limits, node.inside, room, group, left, node.beta, *state, few
         )
         before, node = node.rounds, replace(node, rounds=node.rounds + few)
         if node.rounds // LOOK == before // LOOK:
@@ -302,8 +335,21 @@ class Relaxations:
         if node.mark == -math.inf:
             self._round(node)
         cutoff = self._cutoff()
+        if node.mark == -math.inf or node.rounds >= WATCH:
+            repriced = self._repriced(node, Z)
+            if repriced is None:
+                return
+            Z, node = Z + (repriced.Z - node.Z), repriced
         low, price_in, price_out, limits = certificate.certify(
-            H, float(node.Y[0, 0]), Z, node.limits, node.inside, room, group, left, cutoff
+            node.priced(H),
+            float(node.Y[0, 0]),
+            Z,
+            node.limits,
+            node.inside,
+            room,
+            group,
+            left,
+            cutoff,
         )
         if low >= cutoff:
             return
@@ -323,6 +369,27 @@ class Relaxations:
                 self._split(bound, low, node, price_in, price_out)
                 return
         self._push(bound, node.keep(stays, inside) if moves else node)
+
+    def _repriced(self, node: Relaxation, Z: Matrix) -> Relaxation | None:
+        """A node with the prices of its conditions anew; None where no weights on its units meet them.
+
+        With the indicators z of the relaxation and d of the certificate, they are those of
+        min q'(H - diag(d)) q + sum d_i q_i^2 / z_i.
+        """
+        q = spread(node.units, node.weights() / node.weights().sum(), len(self._group))
+        if self.conditions is None or (not node.price.any() and self.conditions.holds(q)):
+            return node
+        d = np.maximum(np.diag(self._H)[node.units] + np.diag(Z)[1:], 0.0)
+        z = np.clip(node.indicators(), UNLIKELY, 1.0)
+        fit = self._fit(node.units, node.inside, d * (1.0 / z - 1.0))
+        self.work += float(len(d)) ** 3 + ROUND_OVERHEAD
+        if fit is None:
+            return node if self._feasible(node) else None
+        price = np.broadcast_to(fit.price, len(self._group))[node.units]
+        return node.reprice(
+            node.price + SETTLING * (price - node.price),
+            node.charge + SETTLING * (fit.charge - node.charge),
+        )
 
     def _split(
         self, bound: float, low: float, node: Relaxation, price_in: Vector, price_out: Vector
@@ -357,25 +424,10 @@ class Relaxations:
         low, high = self.rules.min_weight, self.rules.max_weight
         if len(units) * low > 1.0 or len(units) * high < 1.0:
             return
-        q, _ = self._refit(units, np.full(len(units), low))
-        used = np.isin(units, node.units[node.inside]) | (q > 0.0)
-        self.offer(units[used], q[used])
-
-
-def vertex(slopes: Vector, lower: Vector, upper: Vector) -> Vector:
-    """The vertex of {lower <= w <= upper, 1'w = 1} with the least slopes'w: lower bounds, the rest to the least slopes.
-
-    >>> vertex(np.array([3.0, 1.0, 2.0]), np.zeros(3), np.full(3, 0.6)).tolist()
-    [0.0, 0.6, 0.4]
-    """
-    order = np.argsort(slopes, kind="stable")
-    room = (upper - lower)[order]
-    taken = np.minimum(
-        room, np.maximum(1.0 - lower.sum() - np.append(0.0, np.cumsum(room)[:-1]), 0.0)
-    )
-    w = lower.copy()
-    w[order] += taken
-    return w
+        fit = self._fit(units, np.ones(len(units), np.bool_))
+        if fit is not None:
+            used = np.isin(units, node.units[node.inside]) | (fit.weights > 0.0)
+            self.offer(units[used], fit.weights[used])
 
 
 def rebalanced(beta: float, away: float, moved: float) -> float:
@@ -387,3 +439,40 @@ def rebalanced(beta: float, away: float, moved: float) -> float:
     if beta * away > UNBALANCED * moved:
         return min(1.5 * beta, 1e8)
     return max(beta / 1.5, 1e-4) if moved > UNBALANCED * beta * away else beta
+
+
+def shrunk(values: Vector, lost: float) -> Vector:
+    """Eigenvalues (e - c e^POWER)_+ with the c for which they lose `lost` in sum, or all they have.
+
+    >>> shrunk(np.array([0.0, 1.0, 4.0]), 5.0).round(3).tolist()
+    [0.0, 0.0, 0.0]
+    >>> 5.0 - shrunk(np.array([0.0, 1.0, 4.0]), 1.5).sum().round(6)
+    np.float64(1.5)
+    """
+    e = np.maximum(values, 0.0)
+    power, low, high = e**POWER, 0.0, float(e.max(initial=0.0)) ** (1.0 - POWER)
+    for _ in range(HALVINGS):
+        c = 0.5 * (low + high)
+        low, high = (c, high) if np.minimum(e, c * power).sum() < lost else (low, c)
+    return np.asarray(np.maximum(e - high * power, 0.0))
+
+
+def spectral_start(
+    H: Matrix, k: int, value: float, border: float
+) -> tuple[Matrix, Matrix, Vector, float]:
+    """What the ADMM starts from, given a best value > 0: Y, Z, y and the penalty, as in `dnn_admm`.
+
+    The weights in Y are even, all pairs of units equally likely, and H: (m, m).
+    """
+    m, r, delta = len(H), np.sqrt(border), LOST * k * value
+    w = 2.0 * (delta + value) / k
+    mu = w - value
+    e, U = np.linalg.eigh(H)
+    e = shrunk(e, delta * m)
+    root = U[:, e > 0.0] * np.sqrt(e[e > 0.0])
+    Z = np.full((m + 1, m + 1), -0.5 * w / r)
+    Z[0, 0], Z[1:, 1:] = mu / border, w - mu - np.dot(root, root.T)
+    Y = np.full((m + 1, m + 1), (1.0 - 1.0 / k) / (m * max(m - 1, 1)))
+    Y[0, 0], Y[0, 1:], Y[1:, 0] = border, r / m, r / m
+    np.fill_diagonal(Y[1:, 1:], 1.0 / (m * k))
+    return Y, Z, np.full(m, 0.25 * w * w / (delta + value) / border), PENALTY * delta * m * k
