@@ -282,7 +282,7 @@ BAD = [
     (
         [[0, 1]],
         {"baseline": "mean"},
-        "baseline must be 'zero', 'mode' or an array of 2 codes, got 'mean'",
+        "baseline must be one of 'auto', 'mode', 'zero', got 'mean'",
     ),
     ([[0, 1]], {"baseline": [0]}, "baseline must be 'zero', 'mode' or 2 non-negative integers"),
     ([[0, 1]], {"time_limit": -1}, "time_limit must be above 0, got -1"),

@@ -12,8 +12,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from fewer import DimensionSparse, FewerDims, InvalidInput, Status, coverage, dims
 from fewer.datasets import baskets
-from fewer.jobs.dims.column_units import ColumnUnits
-from fewer.jobs.dims.rows import Rows
+from fewer.jobs.dims.dims import DimsProblem, summarised
+from fewer.jobs.dims.options import DimsOptions
 from fewer.rules import Rules
 from fewer.search._prices import Proof
 from fewer.spaces import Lattice, States
@@ -318,8 +318,9 @@ def test_the_code_of_a_unit_tells_the_states_of_its_columns_apart():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, (60, 5)) * (rng.random((60, 5)) < 0.5)
     X[0] = [3, 3, 3, 3, 3]
-    units = ColumnUnits.of([0, 1, 0, 1, 2], None, 5)
-    coded = units.rows(Rows.of(X), "l2")
+    options = DimsOptions.of({"units": [0, 1, 0, 1, 2]})
+    problem = DimsProblem.of(summarised(X, None, options), options)
+    units, coded = problem.units, problem.units.rows(problem.rows, "l2")
     codes = coded.table.toarray()
     assert coded.shape == (16, 16, 4)
     assert (codes.max(axis=0) == [15, 15, 3]).all()

@@ -130,7 +130,7 @@ def test_what_cannot_be_coded_is_named():
     )
     with pytest.raises(InvalidInput, match="include: the column 'joined' is left out"):
         dims(table, 2, include=["joined"], columns={"score": "ignore"})
-    with pytest.raises(InvalidInput, match="no column of labels"):
+    with pytest.raises(InvalidInput, match="no column to compare: dates left out"):
         dims(table[["joined"]], 1)
 
 

@@ -16,9 +16,9 @@ from ..threads import own_threads
 from .bins.bins import best_histogram
 from .bins.empirical import BinsSummary
 from .bins.options import BinsOptions
-from .dims.blocks import DimsSpec, DimsSummary, LevelsSummary
-from .dims.dims import cover
+from .dims.dims import DimsProblem
 from .dims.options import DimsOptions
+from .dims.summary import DimsPlan, DimsSummary, schema_of
 from .points.blocks import solved, spec_of
 from .points.first_pass import FirstSummary
 from .points.one_pass import coreset_of
@@ -106,8 +106,7 @@ def summarize(
 ) -> Summary:
     """Summarise one block of rows: small, and all that is ever kept of it.
 
-    `merge` puts summaries together, and `solve` answers. Tables with labels (dims) take two passes:
-    the merged summary of the first is the `plan` of the second. Points may take two: of one pass
+    `merge` puts summaries together, and `solve` answers. Points may take two passes: of one pass
     `solve` answers by some thousand rows drawn at random, and `note` says how far these may be from
     all rows, where no two blocks are the same. Bins take a second pass where there are more than
     65,536 distinct values and the value is to be exact. Summaries that do not belong together are
@@ -238,20 +237,12 @@ def _terms_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 def _dims_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
-    if plan is not None:
-        return DimsSummary.of(block, plan)
-    spec = DimsSpec.of(block.X, options)
-    return LevelsSummary.of(block, spec) if spec.labelled else DimsSummary.of(block, spec)
+    schema, named = schema_of(block.X, options), is_frame(block.X)
+    return DimsSummary.of(block, DimsPlan(schema, named, None, options.max_memory))
 
 
 def _dims_answer(summary: Any, k: Any, options: Any) -> Result:
-    if isinstance(summary, LevelsSummary):
-        raise InvalidInput(
-            "a table with labels takes two passes: summarize the blocks again with plan= the merged summaries"
-        )
-    coding = summary.coding(options.baseline, options.include, options.exclude)
-    judged: Result = summary.judged(cover(coding, k, options), options.objective)
-    return judged
+    return DimsProblem.of(summary, options).solve(options.limit(k), options)
 
 
 SEARCH_OPTIONS = ("solver", "time_limit", "rng", "callback")

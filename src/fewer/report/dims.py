@@ -7,13 +7,12 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector
-from ..jobs.dims.coding import Coding
-from ..jobs.dims.dims import cover
+from ..jobs.dims.dims import DimsProblem, StateRows, summarised
 from ..jobs.dims.options import DimsOptions
-from ..jobs.dims.rows import Rows
 from ..result import Result
 from ..threads import own_threads
 from .study import UNBOUNDED, Baselines, Split, Study, Table, taken
@@ -26,9 +25,9 @@ NOT_COVERED = "share of rows not covered"
 
 @dataclass(frozen=True, eq=False)
 class DimsStudy(Study):
-    """k columns, or columns within a budget, that cover the most rows of `coding`."""
+    """k columns, or columns within a budget, that cover the most rows of a problem."""
 
-    coding: Coding
+    problem: DimsProblem
     options: DimsOptions
     job = "dims"
     metric = NOT_COVERED
@@ -42,51 +41,52 @@ class DimsStudy(Study):
         own = DimsOptions.of(options)
         if own.budget is not None:
             raise InvalidInput("budget of a path is each of its ks: give ks", "budget")
-        return cls(Coding.of(X, own, None if names is None else list(names)), own)
+        summary = summarised(X, None, own)
+        if names is not None:
+            summary = replace(summary, names=list(names))
+        return cls(DimsProblem.of(summary, own), own)
 
     @property
     def unit(self) -> str:
         """The unit that k counts: columns, units of them, or cost."""
-        if self.coding.costs is not None:
+        if self.problem.costs is not None:
             return "of cost"
-        return "columns" if self.coding.units is None else "units"
+        return self.problem.units.words
 
     @property
     def size(self) -> int:
         """The number of columns or units that may be held; unbounded where they cost."""
-        if self.coding.costs is not None:
+        if self.problem.costs is not None:
             return UNBOUNDED
         return len(self.allowed)
 
     @property
     def scope(self) -> str:
         """What there is to choose from, in words."""
-        coding = self.coding
-        whole = "" if coding.units is None else f" in whole units ({len(coding.units)} in all)"
-        return f"of {coding.n - len(coding.exclude)} columns{whole} for {coding.X.shape[0]} rows"
+        units, rows = self.problem.units, len(self.problem.summary.weights)
+        whole = "" if units.labels is None else f" in whole units ({len(units)} in all)"
+        return f"of {len(units.columns(self.allowed))} columns{whole} for {rows} rows"
 
     @cached_property
     def names(self) -> list[Any]:
         """The names of all columns, or their numbers."""
-        names = self.coding.names
-        return list(range(self.coding.n)) if names is None else list(names)
+        names = self.problem.summary.names
+        return list(range(self.problem.rows.n)) if names is None else list(names)
 
     @cached_property
     def number(self) -> Indices:
         """The unit of each column, (n,)."""
-        units = self.coding.units
-        return np.arange(self.coding.n) if units is None else units.number
+        return self.problem.units.number
 
     @cached_property
     def allowed(self) -> Indices:
         """The units that may be held."""
-        never = self.number[np.asarray(self.coding.exclude, np.int64)]
-        return np.setdiff1d(self.number, never)
+        return np.setdiff1d(self.number, self.problem.exclude)
 
-    @cached_property
-    def rows(self) -> Rows:
+    @property
+    def rows(self) -> StateRows:
         """The rows, recoded so that the baseline is zero."""
-        return Rows.of(self.coding.X, self.coding.sample_weight, self.coding.baseline)
+        return self.problem.rows
 
     def solve(self, k: int, *, time_limit: float | None = None, **search: Any) -> Result:
         """Run the job on rows that were coded once."""
@@ -94,11 +94,11 @@ class DimsStudy(Study):
             {"objective": self.options.objective, "time_limit": time_limit, **search}
         )
         with own_threads():
-            return cover(self.coding, k, options, self.rows)
+            return self.problem.solve(k, options)
 
     def covered(self, result: Result) -> float:
         """Return the share of rows that the kept columns cover."""
-        return float(self.rows.weights[self.rows.inside(result.indices)].sum())
+        return self.problem.covered(result)
 
     def error(self, result: Result) -> float:
         """Return the share of rows not covered."""
@@ -110,9 +110,9 @@ class DimsStudy(Study):
         kl = self.options.objective == "kl"
         if kl and result.bound is not None:
             facts["upper bound on coverage"] = min(math.exp(-result.bound), 1.0)
-        if self.coding.costs is not None:
+        if self.problem.costs is not None:
             held = np.unique(self.number[result.indices])
-            facts["cost"] = float(self.coding.costs[held].sum())
+            facts["cost"] = float(self.problem.costs[held].sum())
         return {**facts, f"value ({'KL' if kl else 'squared l2'})": result.value}
 
     def kept(self, result: Result) -> Table:
@@ -122,15 +122,18 @@ class DimsStudy(Study):
         within = within / max(math.fsum(self.rows.weights[inside]), 1e-300)
         columns = result.indices[np.argsort(-within, kind="stable")]
         table: Table = {"column": taken(self.names, columns)}
-        if self.coding.units is not None:
-            table["unit"] = taken(self.coding.units.labels, self.number[columns])
-        if self.coding.costs is not None:
-            name = "cost" if self.coding.units is None else "cost of the unit"
-            table[name] = taken(self.coding.costs, self.number[columns])
+        labels = self.problem.units.labels
+        if labels is not None:
+            table["unit"] = taken(labels, self.number[columns])
+        if self.problem.costs is not None:
+            name = "cost" if labels is None else "cost of the unit"
+            table[name] = taken(self.problem.costs, self.number[columns])
         table["index"] = columns.tolist()
-        if self.rows.origin.any() or self.coding.levels is not None:
+        if self.rows.origin.any() or self.problem.summary.levels is not None:
             origin = self.rows.origin
-            table["baseline"] = [self.coding.label(i, int(origin[i])) for i in table["index"]]
+            table["baseline"] = [
+                self.problem.summary.label(i, int(origin[i])) for i in table["index"]
+            ]
         table["in rows"] = taken(used(self.rows.table, self.rows.weights), columns)
         return table | {"in covered rows": sorted(within.tolist(), reverse=True)}
 
@@ -154,7 +157,7 @@ class DimsStudy(Study):
     def unit_table(self) -> Any:
         """The rows with a column for each unit, which says whether any of its columns is used."""
         table = self.rows.table
-        entries = np.ones(table.nnz), self.number[table.indices], table.indptr
+        entries = np.ones(table.nnz), self.number[table.indices], table.indptr.copy()
         units = sp.csr_array(entries, shape=(table.shape[0], int(self.number.max()) + 1))
         units.sum_duplicates()
         return units
@@ -178,9 +181,9 @@ class DimsStudy(Study):
 
     def need(self, ranking: Indices) -> Vector:
         """Return how many units of a ranking each row needs to be covered, or what these cost."""
-        first = np.isin(ranking, self.number[np.asarray(self.coding.include, np.int64)])
+        first = np.isin(ranking, self.problem.include)
         order = np.concatenate([ranking[first], ranking[~first]])
-        costs = np.ones(len(order)) if self.coding.costs is None else self.coding.costs[order]
+        costs = np.ones(len(order)) if self.problem.costs is None else self.problem.costs[order]
         table = self.unit_table
         rank = np.full(table.shape[1], np.inf)
         rank[order] = np.cumsum(costs)
@@ -189,23 +192,20 @@ class DimsStudy(Study):
 
     def split(self, share: float, rng: np.random.Generator) -> Split | None:
         """Hold out some rows; the error there is the share of them not covered."""
-        N = self.coding.X.shape[0]
+        N = len(self.problem.summary.weights)
         order = rng.permutation(N)
         held = max(round(share * N), 1)
         if held >= N:
             return None
-        train, test = self.part(np.sort(order[held:])), self.part(np.sort(order[:held]))
-        coding = replace(test.coding, baseline=train.rows.origin)
-        test = replace(test, coding=coding)
+        out = np.zeros(N, bool)
+        out[order[:held]] = True
+        train = self.part(~out, self.options)
+        test = self.part(out, self.options.replace(baseline=train.rows.origin))
         return Split(train, test.error, train.baselines_on(test))
 
-    def part(self, rows: Indices) -> "DimsStudy":
+    def part(self, rows: npt.NDArray[np.bool_], options: DimsOptions) -> "DimsStudy":
         """Return the study of some of the rows."""
-        weights = self.coding.sample_weight
-        weights = None if weights is None else np.asarray(weights)[rows]
-        return replace(
-            self, coding=replace(self.coding, X=self.coding.X[rows], sample_weight=weights)
-        )
+        return replace(self, problem=DimsProblem.of(self.problem.summary.part(rows), options))
 
 
 def used(table: Any, weights: Vector) -> Vector:

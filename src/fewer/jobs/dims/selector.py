@@ -1,18 +1,15 @@
 """`FewerDims`: the job dims as a scikit-learn selector."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from ..._validation import Indices, InvalidInput, as_numbers
-from ...options import IN_BLOCKS
+from ..._validation import Indices, is_frame
 from ...result import Result
 from ...tables.column import taken_apart
 from ...tables.frames import is_table, names_of
@@ -27,11 +24,9 @@ from ..estimator import (
     readable,
     validated,
 )
-from ..lazy import dims_summary
-from .blocks import DimsSpec, DimsSummary
-from .coding import Coding, named_baseline
-from .dims import cover, coverage, has_labels, take_columns
+from .dims import DimsProblem, coverage
 from .options import DimsOptions
+from .summary import HEAD_ROWS, DimsPlan, DimsSummary, schema_of, summary_of_rows
 
 
 class FewerDims(
@@ -97,41 +92,25 @@ class FewerDims(
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerDims":
         """Choose the columns; y is ignored."""
         with self._fitting(sample_weight=sample_weight) as options:
-            self.result_ = self._chosen_columns(X, options)
+            if not is_lazy(X):
+                X, sample_weight = taken_apart(X, sample_weight=sample_weight)
+                X, options = self._checked(X), options.replace(sample_weight=sample_weight)
+            source = source_of(X, None, sample_weight)
+            if is_lazy(X):
+                self._checked(taken_apart(source.head(HEAD_ROWS).X, sample_weight=sample_weight)[0])
+            summary = summary_of_rows(source, self.k, options)
+            self.result_ = self._solved(summary, options)
         return self
 
-    def _chosen_columns(self, X: Any, options: DimsOptions) -> Result:
-        """Return the result for rows in memory or in blocks."""
-        weight = options.sample_weight
-        if is_lazy(X):
-            blocks = source_of(X, None, weight)
-            whole = blocks.whole(options.max_memory // 2)
-            if whole is None:
-                head = taken_apart(blocks.head(1024).X, sample_weight=weight)[0]
-                self._check_head(head)
-                return self._solved(dims_summary(blocks, self.k, options), options)
-            X, weight = whole.X, weight if isinstance(weight, str) else whole.weight
-        X, weight = taken_apart(X, sample_weight=weight)
-        options = options.replace(sample_weight=weight)
-        names = names_of(X) if is_table(X) else None
-        if names is None or (self.columns is None and not has_labels(X)):
-            X = validated(self, X, accept_sparse="csr", dtype="numeric")
-            with our_error():
-                check_non_negative(X, "FewerDims.fit")
-            baseline = options.baseline
-            if isinstance(baseline, Mapping) and names is not None:
-                baseline = named_baseline(baseline, names)
-            own = options.replace(columns=None, baseline=baseline)
-            return self._covered(Coding.of(X, own, names), options)
-        check_columns(self, X, reset=True)
-        return self._covered(Coding.of(X, options), options)
-
-    def _check_head(self, X: Any, reset: bool = True) -> None:
-        """What scikit-learn keeps of the columns."""
+    def _checked(self, X: Any, reset: bool = True) -> Any:
+        """Rows as scikit-learn checks them: arrays of numbers, or tables by their columns."""
         if is_table(X):
             check_columns(self, X, reset)
-        else:
-            validated(self, X, accept_sparse="csr", dtype="numeric", reset=reset)
+            return X
+        X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=reset)
+        with our_error():
+            check_non_negative(X, "FewerDims")
+        return X
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
@@ -145,41 +124,25 @@ class FewerDims(
         with self._restored():
             first = self._stream is None
             options = self._options()
-            options.refuse("units", "costs", "budget", road=IN_BLOCKS)
             X, sample_weight = taken_apart(X, sample_weight=sample_weight)
-            self._check_head(X, reset=first)
-            spec = DimsSpec.of(X, options)
-            if spec.labelled:
-                raise InvalidInput(
-                    "partial_fit needs columns of whole numbers, got labels: code them first"
-                )
-            coded = X if is_table(X) or sp.issparse(X) else as_numbers(X, "X")
-            self._update(DimsSummary.of(Block(coded, None, sample_weight), spec))
+            block = Block(self._checked(X, reset=first), None, sample_weight)
+            plan = DimsPlan(
+                schema_of(block.X, options), is_frame(block.X), None, options.max_memory
+            )
+            self._update(DimsSummary.of(block, plan))
         return self
 
     def _solved(self, summary: DimsSummary, options: DimsOptions) -> Result:
-        """Return the result for states of rows in blocks."""
-        coding = summary.coding(options.baseline, options.include, options.exclude)
-        result: Result = summary.judged(self._covered(coding, options), options.objective)
-        self.coverage_ *= 1.0 - summary.lost / summary.total
-        return result
-
-    def _covered(self, coding: Coding, options: DimsOptions) -> Result:
-        """Return the result for rows that were checked and coded."""
+        """Return the result for rows that were read."""
+        problem = DimsProblem.of(summary, options)
         limit = options.limit(self.k if options.budget is None else None)
         if options.budget is None:
-            units = coding.units
-            most = coding.X.shape[1] if units is None else len(units)
-            limit = at_most(limit, most, "columns" if units is None else "units")
-        result = cover(coding, limit, options)
-        self._coding = replace(coding, X=None, sample_weight=None)
-        self.levels_ = coding.levels
-        self.coverage_ = coverage(
-            coding.X,
-            result.indices,
-            sample_weight=coding.sample_weight,
-            baseline=result.distribution.origin,
-        )
+            limit = at_most(limit, len(problem.units), problem.units.words)
+        result = problem.solve(limit, options)
+        self.coverage_ = problem.covered(result)
+        self.levels_ = None if summary.levels is None else list(summary.levels)
+        empty = np.zeros(0, np.int64)
+        self._columns = replace(summary, table=summary.table[empty], weights=summary.weights[empty])
         return result
 
     def transform(self, X: Any) -> Any:
@@ -187,7 +150,7 @@ class FewerDims(
         check_is_fitted(self)
         if is_lazy(X):
             return lazily(X, self.transform, len(self.indices_), np.asarray(head_of(X)).dtype)
-        if self.levels_ is not None and is_table(X):
+        if self._in_labels(X):
             check_columns(self, X, reset=False)
             return take_columns(X, self.indices_)
         with our_error():
@@ -202,12 +165,17 @@ class FewerDims(
     def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of these rows that the chosen columns cover."""
         check_is_fitted(self)
-        if self.levels_ is not None and is_table(X):
+        if self._in_labels(X):
             check_columns(self, X, reset=False)
-            X = self._coding.again(X)
+            X = self._columns.codes_of(X)
         else:
             X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=False)
         return coverage(X, self.indices_, sample_weight=sample_weight, baseline=self.baseline_)
+
+    def _in_labels(self, X: Any) -> bool:
+        """Whether X is a table, and the columns of that of `fit` were not all numbers."""
+        labelled = self.levels_ is not None or self._columns.unused.size > 0
+        return labelled and is_table(X)
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
@@ -219,3 +187,9 @@ class FewerDims(
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
         return tags
+
+
+def take_columns(X: Any, indices: Indices) -> Any:
+    """Columns of a table in the user's own container."""
+    names = names_of(X)
+    return X.iloc[:, indices] if hasattr(X, "iloc") else X.select([names[i] for i in indices])

@@ -1,0 +1,456 @@
+"""Rows of small codes, read from arrays and tables, in memory or in blocks, and what the codes stand for."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, is_frame, known, shown
+from ...codes import MOST_CODES, as_table, distinct_rows
+from ...result import Result, Status
+from ...row_blocks import canonical_rows
+from ...tables.column import Column, Table
+from ...tables.frames import width
+from ...tables.missing import dropped_note, refuse_missing
+from ...tables.names import known_name, positions, quoted
+from ...tables.schema import FILLING, RULES, Schema, checked_weights, left_out, united
+from ...tables.source import Block, Source
+from .options import DimsOptions
+
+BYTES_PER_ENTRY, BYTES_PER_STATE = 5, 24
+"""What an entry of a state takes, and a state beside its entries; merging takes some times as much."""
+MEMORY_SHARE = 0.125
+"""The share of `max_memory` that states may take: merging holds several lists of them."""
+HEAD_ROWS = 1024
+"""Rows by which the width of blocks is known."""
+Labels = npt.NDArray[Any]
+
+
+class DimsPlan(NamedTuple):
+    """How rows are read, and what may be left out.
+
+    Baskets have no schema. `named` says whether columns have names. States of more than `most` columns are only counted,
+    and those kept may take `memory` bytes; rows in memory have neither limit.
+    """
+
+    schema: Schema | None
+    named: bool
+    most: int | None = None
+    memory: float = math.inf
+
+
+def schema_of(X: Any, options: DimsOptions) -> Schema:
+    """The columns that the first rows suggest, or all of them."""
+    named = is_frame(X)
+    if not named and options.missing != "error" and not sp.issparse(X):
+        X = Table.of(X)
+    roles = {}
+    if named and isinstance(options.sample_weight, str):
+        roles = {"sample_weight": options.sample_weight}
+    reason = unasked if named else used_always
+    return Schema.of(X, options.columns, roles, options.missing, reason=reason)
+
+
+def unasked(column: Column) -> str:
+    """Why a column is left out unasked, "" where it is not."""
+    if column.name == "":
+        return "columns without a name"
+    return "dates" if column.kind == "date" else left_out(column)
+
+
+def used_always(column: Column) -> str:
+    """No column of an array is left out."""
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class DimsSummary:
+    """Rows of small codes as states, a CSR table (s, n), with their weights (s,), and what is only counted.
+
+    `names` (n,) are those of the columns or None; `levels` the labels of each column, None where
+    codes are numbers. `rows` were read, of which `dropped` had missing values. `heavy` is the weight
+    of states that use more than `plan.most` columns, which no face holds; `lost` the weight of rare
+    ones that did not fit into the memory: any face may hold them. `largest` (n,) are the largest
+    codes.
+    """
+
+    table: Any
+    weights: Vector
+    largest: Indices
+    plan: DimsPlan
+    names: list[Any] | None = None
+    levels: tuple[Labels | None, ...] | None = None
+    rows: int = 0
+    dropped: int = 0
+    heavy: float = 0.0
+    lost: float = 0.0
+    note: str = ""
+    job = "dims"
+    exact = True
+
+    @classmethod
+    def of(cls, block: Block, plan: DimsPlan) -> "DimsSummary":
+        """Read a block."""
+        schema = plan.schema
+        assert schema is not None  # noqa: S101 - only baskets have none, and are made otherwise
+        names = list(schema.table) if plan.named else None
+        if not schema.named:
+            table = as_table(block.X, "X")
+            size = table.shape[0]
+            weights, levels = checked_weights(block.weight, size, None), None
+        else:
+            read = schema.read(block)
+            parts, each = coded(read, schema)
+            table = side_by_side(parts, read.numbers.shape[0], len(schema.table))
+            labelled = any(labels is not None for labels in each)
+            levels = each if labelled else None
+            weights, size = read.weight, read.size
+        weights = np.ones(table.shape[0]) if weights is None else weights
+        largest, dropped = largest_codes(table), size - table.shape[0]
+        return cls(table, weights, largest, plan, names, levels, size, dropped).folded()
+
+    @classmethod
+    def merged(cls, parts: Sequence["DimsSummary"]) -> "DimsSummary":
+        """Put together the summaries of blocks."""
+        if len({part.table.shape[1] for part in parts}) > 1:
+            raise InvalidInput(f"all blocks must have {parts[0].table.shape[1]} columns")
+        parts = with_same_levels(parts)
+        counts = {
+            name: sum(getattr(part, name) for part in parts)
+            for name in ("rows", "dropped", "heavy", "lost")
+        }
+        return replace(
+            parts[0],
+            table=sp.csr_array(sp.vstack([part.table for part in parts], format="csr")),
+            weights=np.concatenate([part.weights for part in parts]),
+            largest=np.max([part.largest for part in parts], axis=0),
+            **counts,
+        ).folded()
+
+    def folded(self) -> "DimsSummary":
+        """The distinct states that are to be kept; rows that are all in memory stay as they are."""
+        plan = self.plan
+        if plan.memory == math.inf:
+            return self
+        summary = self
+        used = np.diff(self.table.indptr)
+        if plan.most is not None and (used > plan.most).any():
+            light = used <= plan.most
+            heavy = self.heavy + float(self.weights[~light].sum())
+            summary = replace(summary.part(light), heavy=heavy)
+        if summary.table.shape[0]:
+            first, inverse = distinct_rows(summary.table)
+            weights = np.bincount(inverse, summary.weights, len(first)).astype(np.float64)
+            summary = replace(summary, table=summary.table[first], weights=weights)
+        sizes = np.diff(summary.table.indptr) * BYTES_PER_ENTRY + BYTES_PER_STATE
+        room = MEMORY_SHARE * plan.memory
+        if float(sizes.sum()) <= room:
+            return summary
+        order = np.argsort(-summary.weights, kind="stable")
+        most = max(int(np.searchsorted(np.cumsum(sizes[order]), room)), 1)
+        kept = np.zeros(len(order), bool)
+        kept[order[:most]] = True
+        lost = summary.lost + float(summary.weights[~kept].sum())
+        return replace(summary.part(kept), lost=lost)
+
+    def part(self, chosen: npt.NDArray[np.bool_]) -> "DimsSummary":
+        """The summary with some of the states."""
+        return replace(self, table=self.table[np.flatnonzero(chosen)], weights=self.weights[chosen])
+
+    @property
+    def n(self) -> int:
+        """The number of columns."""
+        return int(self.table.shape[1])
+
+    @property
+    def lost_share(self) -> float:
+        """The share of the rows' weight in states that did not fit into the memory."""
+        return self.lost / (float(self.weights.sum()) + self.heavy + self.lost)
+
+    @property
+    def unused(self) -> Indices:
+        """The columns of the table that are left out."""
+        schema = self.plan.schema
+        places = range(self.n) if schema is None else schema.places
+        return np.setdiff1d(np.arange(self.n), places)
+
+    @property
+    def notes(self) -> str:
+        """What is said of columns and rows that were left out."""
+        schema = self.plan.schema
+        notes = [self.note] if schema is None else [*schema.notes, schema.note]
+        if self.dropped:
+            notes.append(dropped_note(self.dropped, self.rows))
+        return "; ".join(filter(None, notes))
+
+    def labels(self, indices: Indices) -> Any:
+        """The names of some columns, as objects; None where there are none."""
+        if self.names is None:
+            return None
+        labels = np.empty(len(indices), object)
+        labels[:] = [self.names[i] for i in indices]
+        return labels
+
+    def label(self, column: int, code: int) -> Any:
+        """What a code of a column stands for."""
+        labels = None if self.levels is None else self.levels[column]
+        if labels is None:
+            return int(code)
+        return labels[code] if code < len(labels) else None
+
+    def codes_of(self, X: Any) -> Any:
+        """The rows of another table with these columns as codes, CSR; labels not met before are no baseline."""
+        table, schema = Table.of(X), self.plan.schema
+        assert schema is not None  # noqa: S101 - it was read from a table
+        if table.names != self.names:
+            raise InvalidInput(
+                f"X must have the columns {quoted(self.names or [])}, got {quoted(table.names)}"
+            )
+        parts = {}
+        for place, column in zip(schema.places, schema.columns(table), strict=True):
+            labels = None if self.levels is None else self.levels[place]
+            if labels is None:
+                values = np.where(np.isnan(column.values), MOST_CODES - 1, column.values)
+                parts[place] = small_codes(values, column.name)
+            else:
+                code = {label: at for at, label in enumerate(labels)}
+                unknown = code.get(None, len(labels))
+                codes = [code.get(label, len(labels)) for label in column.levels.values]
+                parts[place] = np.array([*codes, unknown], np.int64)[column.levels.codes]
+        return side_by_side(parts, table.rows, len(table.names))
+
+    def origin(self, baseline: Any) -> Indices:
+        """The code that counts as absent in each column, (n,)."""
+        n, names = self.n, range(self.n) if self.names is None else self.names
+        if not isinstance(baseline, str | Mapping):
+            return given_codes(baseline, n)
+        rule = baseline if isinstance(baseline, str) else "auto"
+        known(rule, dict.fromkeys(("auto", "mode", "zero")), "baseline")
+        levels = (None,) * n if self.levels is None else self.levels
+        labelled = [i for i, labels in enumerate(levels) if labels is not None]
+        origin = np.zeros(n, np.int64)
+        if rule == "zero" and labelled:
+            name, first = names[labelled[0]], levels[labelled[0]][0]  # type: ignore[index] # has labels
+            raise InvalidInput(
+                f"column {shown(name)} holds labels, none of which is zero; give baseline='mode', or "
+                f"baseline={{{name!r}: {first!r}}} for one of them"
+            )
+        moved = np.array(labelled if rule == "auto" else range(n), np.int64)
+        if rule != "zero" and moved.size:
+            origin[moved] = heaviest_codes(self.table[:, moved], self.weights)
+        if isinstance(baseline, Mapping):
+            for name, label in baseline.items():
+                known_name(name, names, "baseline")
+                place = positions([name], list(names), "baseline")[0]
+                origin[place] = self._code(place, name, label)
+        return origin
+
+    def _code(self, place: int, name: Any, label: Any) -> int:
+        """The code of a label of a column."""
+        labels = None if self.levels is None else self.levels[place]
+        if labels is not None:
+            codes = [code for code, level in enumerate(labels) if level == label]
+            if codes:
+                return codes[0]
+            raise InvalidInput(
+                f"baseline: column {shown(name)} has no label {shown(label)}; it has {quoted(list(labels))}"
+            )
+        whole = isinstance(label, (int, np.integer, float)) and float(label).is_integer()
+        if whole and 0 <= label < MOST_CODES:
+            return int(label)
+        raise InvalidInput(
+            f"baseline of column {shown(name)} must be a whole number, got {shown(label)}"
+        )
+
+    def judged(self, result: Result, objective: str) -> Result:
+        """A result for the states that were kept, with what is proven of all rows where some were lost."""
+        share = self.lost_share
+        if objective != "kl":
+            raise InvalidInput(
+                f"l2 needs all states, but rare ones of share {share:.2g} did not fit into the memory; raise max_memory"
+            )
+        inside = math.exp(-result.value) * (1.0 - share)
+        value = -math.log(inside) if inside > 0 else math.inf
+        most = 1.0 if result.bound is None else math.exp(-result.bound) * (1.0 - share) + share
+        bound = min(max(-math.log(min(most, 1.0)), 0.0), value)
+        status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
+        lost = f"rare states of share {share:.3g} did not fit into the memory; the bound allows for them"
+        note = "; ".join(filter(None, (result.note, lost)))
+        return replace(result, value=value, bound=bound, status=status, note=note)
+
+
+def summary_of_rows(source: Source, k: Any, options: DimsOptions) -> DimsSummary:
+    """Read rows: all at once where they fit into half of the memory, else block by block."""
+    whole = source.whole(options.max_memory // 2)
+    if whole is not None:
+        named = is_frame(whole.X)
+        if not named and (options.missing == "error" or sp.issparse(whole.X)):
+            whole = whole._replace(X=as_table(whole.X, "X"))
+        schema = schema_of(whole.X, options)
+        if named and options.missing == "error":
+            refuse_missing(schema.columns(whole.X), RULES[1:], ignorable=True)
+        if schema.named and not named:
+            whole = whole._replace(X=Table.of(whole.X))
+        if schema.missing in FILLING:
+            schema = schema.filled(whole, "dims", 0, mode=True, whole=True)
+        return DimsSummary.of(whole, DimsPlan(schema, named))
+    rows = canonical_rows(width(source.head(HEAD_ROWS).X))
+    head = source.head(rows).X
+    schema = schema_of(head, options).filled(source, "dims", rows, mode=True)
+    most = None if schema.categories else most_used(k, options)
+    plan = DimsPlan(schema, is_frame(head), most, options.max_memory)
+    return source.fold("dims-1", DimsSummary.of, plan, DimsSummary.merged, rows)
+
+
+def most_used(k: Any, options: DimsOptions) -> int | None:
+    """How many columns a state may use to be kept: k where only the share covered counts, and absent is zero."""
+    counted = options.objective == "kl" and options.units is None and options.costs is None
+    from_zero = isinstance(options.baseline, str) and options.baseline in ("auto", "zero")
+    return k if counted and from_zero and isinstance(k, int) else None
+
+
+def coded(read: Any, schema: Schema) -> tuple[dict[int, Indices], tuple[Labels | None, ...]]:
+    """The codes of each used column, by its place in the table, and the labels of all columns."""
+    parts: dict[int, Indices] = {}
+    levels: list[Labels | None] = [None] * len(schema.table)
+    numbers, categories = iter(range(len(schema.numbers))), iter(read.categories)
+    for place, name, kind in zip(schema.places, schema.names, schema.kinds, strict=True):
+        if kind == "category":
+            levels[place], parts[place] = next(categories)
+            continue
+        j = next(numbers)
+        codes = small_codes(read.numbers[:, j], name, read.kept)
+        gone = read.gone[j] if read.gone and schema.missing == "category" else None
+        if gone is not None:
+            last = int(codes[~gone].max(initial=-1)) + 1
+            codes[gone] = last
+            levels[place] = np.array([*range(last), None], object)
+        parts[place] = codes
+    return parts, tuple(levels)
+
+
+def are_codes(values: Vector) -> npt.NDArray[np.bool_]:
+    """Which numbers are small, whole and not negative."""
+    return np.asarray((values >= 0) & (values == np.floor(values)) & (values < MOST_CODES))
+
+
+def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Indices:
+    """A column of small whole numbers as codes; `rows` are where its values stand."""
+    right = are_codes(values)
+    if not right.all():
+        wrong = int(np.argmin(right))
+        row = wrong if rows is None else int(rows[wrong])
+        ignored, labels = (Fix("columns", {name: kind}) for kind in ("ignore", "category"))
+        raise InvalidInput(
+            f"column {shown(name)}, row {row}: expected a small whole number, a label or a truth value, got "
+            f"{values[wrong]:g}; {ignored} leaves it out, {labels} takes it as labels",
+            fixes=[ignored, labels],
+        )
+    return values.astype(np.int64)
+
+
+def side_by_side(parts: Mapping[int, Indices], rows: int, n: int) -> Any:
+    """Columns of codes side by side as a CSR array (rows, n); those not given are zero."""
+    used = {i: np.flatnonzero(parts[i]) for i in sorted(parts)}
+    indices = np.concatenate([used[i] for i in used]).astype(np.int32)
+    data = np.concatenate([parts[i][used[i]] for i in used]).astype(np.int32)
+    sizes = np.zeros(n + 1, np.int64)
+    sizes[np.array(list(used)) + 1] = [len(used[i]) for i in used]
+    return sp.csr_array(sp.csc_array((data, indices, np.cumsum(sizes)), shape=(rows, n)))
+
+
+def largest_codes(table: Any) -> Indices:
+    """The largest code of each column of a CSR table, (n,)."""
+    largest = np.zeros(table.shape[1], table.data.dtype)  # of the data's type, for a fast loop
+    np.maximum.at(largest, table.indices, table.data)
+    return largest.astype(np.int64)
+
+
+def heaviest_codes(table: Any, weights: Vector) -> Indices:
+    """The code of largest weight in each column; of equals the smallest. O(nnz log nnz), never dense.
+
+    >>> heaviest_codes(as_table([[2, 1], [0, 1], [2, 0], [0, 1]]), np.ones(4)).tolist()
+    [0, 1]
+    """
+    n, base = table.shape[1], int(table.data.max(initial=0)) + 1
+    shares = weights / weights.sum()
+    owner = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    keys = table.indices.astype(np.int64) * base + table.data
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    masses = np.bincount(inverse, shares[owner], distinct.size)
+    columns, codes = np.divmod(distinct, base)
+    best = 1.0 - np.bincount(columns, masses, n)  # the weight of zero
+    mode = np.zeros(n, np.int64)
+    for column, code, mass in zip(columns, codes, masses, strict=True):
+        if mass > best[column] + 1e-15:
+            best[column], mode[column] = mass, code
+    return mode
+
+
+def given_codes(baseline: Any, n: int) -> Indices:
+    """A code for each column."""
+    codes = as_numbers(baseline, "baseline")
+    if codes.shape != (n,) or codes.dtype.kind not in "iub":
+        raise InvalidInput(
+            f"baseline must be 'zero', 'mode' or {n} non-negative integers, got {codes.dtype} of shape {codes.shape}"
+        )
+    low, high = int(codes.min()), int(codes.max())
+    if low < 0 or high >= MOST_CODES:
+        raise InvalidInput(f"baseline must hold codes in 0..2^31-1, got {low if low < 0 else high}")
+    return codes.astype(np.int64)
+
+
+def with_columns(table: Any, columns: Indices, dense: Any) -> Any:
+    """A CSR table with other codes, dense (rows, columns), in some columns."""
+    if not len(columns):
+        return table
+    rest = np.setdiff1d(np.arange(table.shape[1]), columns)
+    parts = [sp.csc_array(table, dtype=np.int64)[:, rest], sp.csc_array(dense)]
+    order = np.argsort(np.concatenate([rest, columns]))
+    return as_table(sp.csr_array(sp.hstack(parts, format="csc")[:, order]))
+
+
+def with_same_levels(parts: Sequence[DimsSummary]) -> Sequence[DimsSummary]:
+    """Summaries whose codes stand for the same labels."""
+    schemas = [part.plan.schema for part in parts if part.plan.schema is not None]
+    for schema in schemas[1:]:
+        if (schema.names, schema.kinds) != (schemas[0].names, schemas[0].kinds):
+            raise InvalidInput(
+                "all blocks must have the same columns of the same kinds; say what they are by columns="
+            )
+    if all(part.levels is None for part in parts):
+        return parts
+    each = list(zip(*(part.levels or () for part in parts), strict=True))
+    changed: dict[int, Labels] = {}
+    for place, several in enumerate(each):
+        if any(not same_labels(several[0], labels) for labels in several[1:]):
+            name = schemas[0].table[place]
+            labels = united([[x for x in labels if x is not None] for labels in several], name)
+            none = any(labels[-1] is None for labels in several)
+            changed[place] = np.append(labels, [None] if none else [])
+    return [recoded(part, changed) for part in parts]
+
+
+def same_labels(first: Labels | None, second: Labels | None) -> bool:
+    """Whether two columns have the same labels, or both have none."""
+    if first is None or second is None:
+        return first is second
+    return len(first) == len(second) and bool((first == second).all())
+
+
+def recoded(part: DimsSummary, levels: Mapping[int, Labels]) -> DimsSummary:
+    """A summary with other labels of some columns."""
+    columns = np.array(sorted(levels), np.int64)
+    own = list(part.levels or ())
+    dense = part.table[:, columns].toarray()
+    largest = part.largest.copy()
+    for j, place in enumerate(columns.tolist()):
+        code = {label: at for at, label in enumerate(levels[place])}
+        dense[:, j] = np.array([code[label] for label in own[place]], np.int64)[dense[:, j]]
+        own[place], largest[place] = levels[place], len(code) - 1
+    table = with_columns(part.table, columns, dense)
+    return replace(part, table=table, levels=tuple(own), largest=largest)
