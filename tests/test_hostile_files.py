@@ -191,8 +191,7 @@ def declared(path, size, count):
 
 
 def test_bombs_are_refused_by_what_they_declare(tmp_path, refused, monkeypatch):
-    read = []
-    monkeypatch.setattr("fewer.npy._loaded", lambda *args: read.append(args))
+    monkeypatch.setattr(np, "load", lambda *args, **options: pytest.fail("was unpacked"))
     declared(tmp_path / "a.npz", 4 * 10**9, 5 * 10**8)
     assert "bytes to 4 GB; if it is meant so" in refused("bins", tmp_path / "a.npz", "-k", "1")
     declared(tmp_path / "a.npz", 4 * 10**8, 12)
@@ -205,7 +204,6 @@ def test_bombs_are_refused_by_what_they_declare(tmp_path, refused, monkeypatch):
     assert "its head declares 8 MB, the archive 96 bytes" in refused(
         "bins", tmp_path / "a.npz", "-k", "1"
     )
-    assert read == []
 
 
 def test_an_archive_of_many_honest_members_is_a_bomb_by_their_sum(tmp_path, refused, monkeypatch):
@@ -370,7 +368,7 @@ def test_versions_types_and_ends_of_npy_files(tmp_path):
         return stored_arrays(path, "a")[""]
 
     for version in ((1, 0), (2, 0)):
-        assert head(numbers, version).load().tolist() == numbers.tolist()
+        assert head(numbers, version).data.tolist() == numbers.tolist()
     with pytest.raises(InvalidInput, match=r"version 3.0 of npy; expected 1.0 or 2.0"):
         head(numbers, (3, 0))
     for odd in ("[('a', '<f8')]", "'|V8'", "'|S0'"):
@@ -379,9 +377,7 @@ def test_versions_types_and_ends_of_npy_files(tmp_path):
             stored_arrays(path, "a")
     head(numbers, (1, 0))
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(
-        InvalidInput, match="is cut short: its head declares 48 bytes, 47 bytes follow"
-    ):
+    with pytest.raises(InvalidInput, match="its head declares 48 bytes, the file 47 bytes"):
         stored_arrays(path, "a")
 
 

@@ -328,7 +328,7 @@ def test_options_of_any_number_type_work_in_solvers():
     for wrong in (object(), None, 2.0):
         refused("max_iter must be an integer", frank_wolfe, F, C, max_iter=wrong)
         refused("max_iter must be an integer", iht, F, C, max_iter=wrong)
-    assert SparseSimplex(space, 2, groups=[0, 0, 1, 1], max_per_group=10**400).most_held == 2
+    assert SparseSimplex(space, 2, groups=[0, 0, 1, 1], max_per_group=10**400).rules.most_held == 2
 
 
 @pytest.mark.parametrize("tol", [None, "x", -1.0, np.nan, (1, 2), np.array([1.0, 2.0]), object()])

@@ -269,8 +269,11 @@ def test_estimator_with_several_targets_and_bounds():
 
 BAD = [
     ({"k": 9}, r"k must be in 1\.\.8 \(columns\), got 9"),
-    ({"max_weight": 0.2}, "max_weight = 0.2 is too small"),
-    ({"min_weight": 0.4, "include": [0, 1, 2]}, "min_weight = 0.4 is too large"),
+    ({"max_weight": 0.2}, "cannot hold together: k = 3 and max_weight = 0.2"),
+    (
+        {"min_weight": 0.4, "include": [0, 1, 2]},
+        "cannot hold together: min_weight = 0.4 and include",
+    ),
     ({"include": [1], "exclude": [1]}, "include and exclude must not overlap"),
     (
         {"solver": "magic"},

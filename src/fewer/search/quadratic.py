@@ -10,7 +10,6 @@ import numpy as np
 
 from .._validation import Indices, Vector
 from ..deadline import Deadline
-from ..protocols import LowerBoundAttained, implements
 from ..rules import Rules
 from ._gather import BLAS_WORK, Pools
 from ._starts import capped, opening, starts
@@ -359,9 +358,7 @@ class QuadraticEngine:
     @property
     def _attained(self) -> bool:
         """Whether F reaches its lower bound outside the constraint."""
-        return implements(self.problem, LowerBoundAttained) and bool(
-            self.problem.lower_bound_attained
-        )
+        return bool(getattr(self.problem, "lower_bound_attained", False))
 
     @property
     def proven(self) -> float:

@@ -17,7 +17,7 @@ from ...tables.column import Column, Table
 from ...tables.frames import width
 from ...tables.missing import dropped_note, refuse_missing
 from ...tables.names import known_name, positions, quoted
-from ...tables.schema import FILLING, RULES, Schema, checked_weights, left_out, united
+from ...tables.schema import RULES, Schema, checked_weights, left_out, united
 from ...tables.source import Block, Source
 from .options import DimsOptions
 
@@ -295,7 +295,7 @@ def summary_of_rows(source: Source, k: Any, options: DimsOptions) -> DimsSummary
             refuse_missing(schema.columns(whole.X), RULES[1:], ignorable=True)
         if schema.named and not named:
             whole = whole._replace(X=Table.of(whole.X))
-        if schema.missing in FILLING:
+        if schema.missing in ("impute", "category"):
             schema = schema.filled(whole, "dims", 0, mode=True, whole=True)
         return DimsSummary.of(whole, DimsPlan(schema, named))
     rows = canonical_rows(width(source.head(HEAD_ROWS).X))

@@ -194,7 +194,7 @@ def compared_units(limits: SparseSimplex, most: int, rng: np.random.Generator) -
     if n <= most:
         return np.arange(n)
     order = rng.permutation(n)
-    allowed = limits.fitting(order, limits.sizes[1])
+    allowed = limits.rules.fitting(order, limits.rules.sizes[1])
     one_each = NO_ROWS if limits.groups is None else np.unique(limits.groups, return_index=True)[1]
     needed = np.unique(np.concatenate([allowed, one_each, limits.include]))
     others = order[~np.isin(order, needed)]
