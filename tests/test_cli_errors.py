@@ -73,7 +73,7 @@ BAD = {
     ),
     "weights": (
         ["terms", "returns.csv", "-k", "2", "--target", "INDEX", "--max-weight", "0.2"],
-        "--max-weight = 0.2 is too small",
+        "k = 2 and max_weight = 0.2",
     ),
     "damaged parquet": (["dims", "bad.parquet", "-k", "2"], "bad.parquet"),
     "damaged npz": (["dims", "bad.npz", "-k", "2"], "bad.npz"),
