@@ -9,8 +9,6 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
-from scipy.sparse.linalg import aslinearoperator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewer import (
@@ -147,25 +145,6 @@ def test_all_bounds_at_once_on_real_returns():
     bound = terms(A, b, 15, solver="exchange", rng=0, **rules)
     assert C.contains(bound.p, 1e-12)
     assert loose.value <= bound.value <= Moments(C.space, A, b).value(C.project(loose.p))
-
-
-def test_forms_of_a_and_sample_weights():
-    A, b = problem(3)
-    expected = terms(A, b, 3, rng=0)
-    for form in (
-        sp.csr_array(A),
-        sp.csc_matrix(A),
-        aslinearoperator(A),
-        pd.DataFrame(A),
-        np.asfortranarray(A),
-    ):
-        assert terms(form, b, 3, rng=0).p == pytest.approx(expected.p, abs=1e-9)
-    assert terms(A.astype(np.float32), b, 3, rng=0).value == pytest.approx(expected.value, rel=1e-4)
-    counts = np.random.default_rng(0).integers(0, 4, 12)
-    weighted = terms(A, b, 3, sample_weight=counts, rng=0)
-    repeated = terms(np.repeat(A, counts, axis=0), np.repeat(b, counts), 3, rng=0)
-    assert weighted.p == pytest.approx(repeated.p, abs=1e-8)
-    assert weighted.value == pytest.approx(repeated.value, rel=1e-8)
 
 
 def test_validation_goes_less_far_down_and_errs_less_elsewhere():
