@@ -17,7 +17,7 @@ import pytest
 
 from fewer import InvalidInput
 from fewer.cli import _app
-from fewer.npy import check_inflated, stored_arrays
+from fewer.npy import stored_arrays
 
 GOOD = "{'descr': '<f8', 'fortran_order': False, 'shape': (6, 2), }\n"
 HEADERS = {
@@ -379,13 +379,6 @@ def test_versions_types_and_ends_of_npy_files(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(InvalidInput, match="its head declares 48 bytes, the file 47 bytes"):
         stored_arrays(path, "a")
-
-
-def test_a_size_that_is_always_inflated_is_and_one_byte_more_is_not(monkeypatch):
-    monkeypatch.setattr("fewer.npy.ALWAYS_INFLATED", 1000)
-    check_inflated("a", 1000, 1)
-    with pytest.raises(InvalidInput, match="would be inflated from 1 bytes to 1 kB"):
-        check_inflated("a", 1001, 1)
 
 
 def with_cell(path, cell):

@@ -9,9 +9,8 @@ import numpy.typing as npt
 from ..._validation import InvalidInput, as_bytes, known, renamed
 from ...constraints.conditions import Conditions
 from ...constraints.sparse_simplex import SparseSimplex
-from ...objectives.absolute_error import AbsoluteError
-from ...objectives.downside_error import DownsideError
 from ...objectives.moments import Moments, as_matrix
+from ...objectives.residuals import AbsoluteError, DownsideError
 from ...options import OneOf, Options, as_least, as_solver, option
 from ...spaces import Atoms, Space
 from ...tables.prices import RETURNS
