@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """`work` on each of the items, in their order; the first of them that fails raises."""
+    """Run `work` on each of the items, in their order; the first of them that fails raises."""
     parts = list(items)
     if len(parts) < 2:
         return [work(item) for item in parts]
@@ -25,5 +25,5 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 
 def usable_cores() -> int:
-    """The cores that this process may run on."""
+    """Return the number of cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

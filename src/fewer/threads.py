@@ -15,7 +15,7 @@ _HERE: ContextVar[int] = ContextVar("threads", default=0)
 
 @cache
 def _libraries() -> list[Any]:
-    """The libraries of BLAS in this process: NumPy's, and SciPy's own, which numba uses, too."""
+    """Return the libraries of BLAS in this process: NumPy's, and SciPy's own, which numba uses, too."""
     import scipy.linalg  # noqa: F401 - it brings it
 
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
@@ -58,7 +58,7 @@ class _Limited:
                         _set_threads(library, many)
 
     def threads(self) -> int:
-        """The number of threads that BLAS had before anyone entered."""
+        """Return the number of threads that BLAS had before anyone entered."""
         with self.lock:
             if self.inside:
                 counts = [many for _, many in self.before]
@@ -73,7 +73,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def threads() -> int:
-    """As many threads as BLAS would use, so that the user's settings for it hold."""
+    """Return as many threads as BLAS would use, so that the user's settings for it hold."""
     return _HERE.get() or _limited.threads()
 
 
@@ -100,5 +100,5 @@ def one_thread() -> Iterator[None]:
 
 
 def is_shared() -> bool:
-    """Whether the threads are the caller's to share, and BLAS keeps to one already."""
+    """Return whether the threads are the caller's to share, and BLAS keeps to one already."""
     return _HERE.get() > 0

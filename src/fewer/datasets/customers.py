@@ -72,6 +72,6 @@ def customers(n: int, rng: Any = None, missing: float = 0.0) -> dict[str, npt.ND
 
 
 def _drawn(shares: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """One choice for each row of shares (n, m)."""
+    """Return one choice for each row of shares (n, m)."""
     heights = np.cumsum(shares, axis=1)
     return np.asarray((rng.random((len(shares), 1)) * heights[:, -1:] > heights).sum(axis=1))

@@ -44,6 +44,6 @@ def baskets(n_rows: int, n_items: int, per_row: float = 10.0, rng: Any = None) -
 
 
 def _by_rank(n: int, exponent: float, uniform: Any) -> Any:
-    """Indices below n with probability ∝ (1 + index)^-exponent, one for each uniform number."""
+    """Return indices below n with probability ∝ (1 + index)^-exponent, one for each uniform number."""
     heights = np.cumsum((1.0 + np.arange(n)) ** -exponent)
     return np.minimum(np.searchsorted(heights, uniform * heights[-1]), n - 1).astype(np.int32)

@@ -16,7 +16,7 @@ from ...tables.names import known_name
 def conditions_of(
     previous: Any, max_turnover: Any, constraints: Any, names: Sequence[Any] | None, n: int
 ) -> Conditions | None:
-    """Conditions as a user gives them: by position, or by the names of columns; None where there are none."""
+    """Return conditions as a user gives them: by position, or by the names of columns; None where there are none."""
     if previous is None and max_turnover is None and constraints is None:
         return None
     if (previous is None) != (max_turnover is None):
@@ -38,7 +38,7 @@ def conditions_of(
 def weights_of(
     values: Any, names: Sequence[Any] | None, n: int, option: str = "previous"
 ) -> Vector:
-    """Weights of n columns: an array, a mapping or Series by name (other columns have none), or a Result."""
+    """Return weights of n columns: an array, a mapping or Series by name (other columns have none), or a Result."""
     if isinstance(values, Result):
         values = values.p
     if is_indexed(values) and names is not None:
@@ -55,7 +55,7 @@ def weights_of(
 
 
 def _rows_of(G: Any, names: Sequence[Any] | None, n: int) -> tuple[Vector, tuple[str, ...]]:
-    """The rows of G in the order of the columns, and what they are called."""
+    """Return the rows of G in the order of the columns, and what they are called."""
     if not is_table(G) or names is None:
         rows = np.atleast_2d(as_array(G, "G"))
         if rows.ndim != 2 or rows.shape[1] != n:

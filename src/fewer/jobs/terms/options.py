@@ -40,7 +40,7 @@ SHARE_KIND = "float, mapping or sequence, optional"
 
 
 def as_returns(value: Any, name: str) -> Any:
-    """The kind of returns, or None for rows as they are."""
+    """Return the kind of returns, or None for rows as they are."""
     if value is not None:
         known(value, RETURNS, name)
     return value
@@ -151,11 +151,11 @@ class TermsOptions(Options):
         return LOSSES[self.loss] + (" + ridge" if self.ridge else "")
 
     def conditions(self, names: Sequence[Any] | None, n: int) -> Conditions | None:
-        """Linear conditions and turnover, in the order of n columns; None where there are none."""
+        """Return linear conditions and turnover, in the order of n columns; None where there are none."""
         return conditions_of(self.previous, self.max_turnover, self.constraints, names, n)
 
     def constraint(self, space: Space, k: int, data: Any) -> SparseSimplex:
-        """The set of weights on at most k columns of `data`, which has their names and groups."""
+        """Return the set of weights on at most k columns of `data`, which has their names and groups."""
         return SparseSimplex(
             space,
             k,
@@ -172,7 +172,7 @@ class TermsOptions(Options):
         )
 
     def objective(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """The loss of weights on the columns of X, and the ridge; X is looked through once."""
+        """Return the loss of weights on the columns of X, and the ridge; X is looked through once."""
         with renamed(A="X", b="y"):
             shape = getattr(X, "shape", ())
             if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
