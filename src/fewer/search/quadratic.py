@@ -40,7 +40,7 @@ TOLERATED, MOVED = 0.05, 5
 alone; after how many such steps a small pool is gathered anew around where it stands."""
 FEW_CANDIDATES, TOLERATED_OF_FEW = 400, 0.3
 """Where F is known by entries of H alone: up to how many candidates a search goes on from worse answers, and from how
-much worse ones (benchmarks/small_points.py); with more candidates that only loses time."""
+much worse ones; with more candidates that only loses time."""
 SETTLED = 1e-4
 """Relative gain for which a small pool is renewed once more."""
 MATRIX_SHARE = 0.5

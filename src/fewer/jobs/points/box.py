@@ -24,7 +24,7 @@ from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target, WorkPlan
 if TYPE_CHECKING:
     from .setting import Prepared
 
-# Tuned by `python benchmarks/points.py --part move`: values, and seconds beside those of the call without `move`.
+# Tuned on the inputs of docs/points.md: values, and seconds beside those of the call without `move`.
 TIMES_DEFAULT = 3.5
 """What moving may cost, in units of what choosing the rows costs."""
 SEARCH_WORK, SEARCH_WORK_PER_POINT = 2e9, 4e7
