@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from .jobs.dims.selector import FewerDims
     from .jobs.points.classifier import FewerPointsClassifier
     from .jobs.points.explain import assign, criticisms, witness
-    from .jobs.points.points import points
+    from .jobs.points.points import points, split_evenly
     from .jobs.points.sampler import FewerSampler
     from .jobs.points.transformer import FewerPoints
-    from .jobs.split import split_evenly
     from .jobs.summaries import Summary, summarize
     from .jobs.terms.regressor import FewerTerms
     from .jobs.terms.terms import terms
@@ -98,7 +97,7 @@ _HOMES = {
     "path": "report.path",
     "points": "jobs.points.points",
     "returns": "tables.prices",
-    "split_evenly": "jobs.split",
+    "split_evenly": "jobs.points.points",
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
     "terms": "jobs.terms.terms",

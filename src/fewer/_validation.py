@@ -250,18 +250,13 @@ def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _real(array: npt.NDArray[Any], name: str, x: Any) -> npt.NDArray[Any]:
-    """Return an array of real numbers, objects among them converted."""
-    if array.dtype.kind == "O":
-        array = _from_objects(array, name)
-    if array.dtype.kind not in "fiub":
+    """Return an array of real numbers; objects as int64 where they are whole and fit, else as float64."""
+    if array.dtype.kind in "fiub":
+        return array
+    if array.dtype.kind != "O":
         raise InvalidInput(
             f"{name} must hold real numbers, got dtype {array.dtype} ({type(x).__name__})", name
         )
-    return array
-
-
-def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """Return objects that are all real numbers as int64 where they are whole and fit, else float64."""
     entries = array.reshape(-1).tolist()
     kinds = set(map(type, entries))
     wrong = {kind for kind in kinds if not issubclass(kind, (numbers.Real, Decimal, np.bool_))}
@@ -345,15 +340,10 @@ def as_shares(weights: Vector, name: str) -> Vector:
     return np.asarray(scaled / scaled.sum())
 
 
-def _scalar(x: Any) -> Any:
-    """Return the entry of an array without dimensions; anything else as it is."""
-    return x[()] if type(x) is np.ndarray and x.ndim == 0 else x
-
-
 def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str = "") -> int:
     """Return `x` as an int in low..high; a float is refused even when it is whole."""
     kind = f" ({what})" if what else ""
-    x = _scalar(x)
+    x = x[()] if type(x) is np.ndarray and not x.ndim else x
     expected = f"at least {low}{kind}" if high is None else f"in {low}..{high}{kind}"
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Integral):
         raise InvalidInput(
@@ -368,7 +358,8 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
 def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = False) -> float:
     """Return `x` as a finite float above `above`; any real number is welcome, `Decimal` and `Fraction` too."""
     word = "at least" if allow_equal else "above"
-    x, value = _scalar(x), math.nan
+    x = x[()] if type(x) is np.ndarray and not x.ndim else x
+    value = math.nan
     if not isinstance(x, bool) and isinstance(x, (numbers.Real, Decimal)):
         with suppress(OverflowError, ValueError):  # an integer beyond float64, a signalling NaN
             value = float(x)

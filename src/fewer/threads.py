@@ -1,15 +1,21 @@
-"""How many threads there are, and BLAS kept to one of them: small products are faster, and sums always the same."""
+"""Threads: how many there are, work shared over them, and BLAS kept to one: small products are faster, sums the same."""
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+MAX_THREADS = 8
+"""Threads that work at the same time."""
+
+T = TypeVar("T")
+R = TypeVar("R")
 _HERE: ContextVar[int] = ContextVar("threads", default=0)
 
 
@@ -102,3 +108,20 @@ def one_thread() -> Iterator[None]:
 def is_shared() -> bool:
     """Return whether the threads are the caller's to share, and BLAS keeps to one already."""
     return _HERE.get() > 0
+
+
+def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """Run `work` on each of the items, in their order; the first of them that fails raises."""
+    parts = list(items)
+    if len(parts) < 2:
+        return [work(item) for item in parts]
+    count = min(usable_cores(), MAX_THREADS, len(parts))
+    if count < 2:
+        return [work(item) for item in parts]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, parts))
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
