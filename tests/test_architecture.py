@@ -81,6 +81,10 @@ def test_the_page_is_short_and_names_what_is_there():
     folders += [path.name for path in (PACKAGE / "jobs").iterdir() if path.suffix == ""]
     folders = [name for name in folders if not name.startswith("__")]
     assert [name for name in folders if not re.search(rf"`([\w/]*/)?{name}/?`", PAGE)] == []
-    files = re.findall(r"`([\w/]+\.py)`", PAGE)
-    places = (PACKAGE, ROOT / "tests", ROOT / "benchmarks")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_files_that_a_page_names_are_there(page):
+    files = re.findall(r"`([\w/]+\.py)`", page.read_text())
+    places = [ROOT / name for name in ("", "src/fewer", "tests", "benchmarks", "docs", "soak")]
     assert [name for name in files if not any((place / name).exists() for place in places)] == []

@@ -80,7 +80,7 @@ REFUSED = [
     ("column 'b', row 1: is missing; missing='drop'", lambda: FewerDims(1).fit(FRAME)),
     ("q must be finite, got nan at index 1", lambda: L2(Atoms(2), pd.array([1, None]))),
     ("column 'b' must hold real numbers, got 'x'", lambda: States(FRAME.assign(b="x"))),
-    ("no column of labels", lambda: dims(pd.DataFrame({"b": pd.to_datetime(["2020"])}), 1)),
+    ("no column", lambda: dims(pd.DataFrame({"b": pd.to_datetime(["2020"])}), 1)),
     ("q must sum to 1, got inf", lambda: KL(Atoms(2), [1e308, 1e308])),
     ("rows is not a valid sparse matrix", lambda: States(invalid(sp.csr_array, 7))),
     ("X is not a valid sparse matrix", lambda: dims(invalid(sp.csc_array, 7), 1)),

@@ -57,7 +57,7 @@ class Target:
     all rows: only then is a bound one over all of them.
     """
 
-    F: RowsMMD
+    F: Any
     candidates: Indices
     features: RandomFeatures | None = None
     note: str = ""

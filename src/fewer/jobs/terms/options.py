@@ -19,9 +19,8 @@ from ..._validation import (
 )
 from ...constraints.conditions import Conditions
 from ...constraints.sparse_simplex import SparseSimplex
-from ...objectives.absolute_error import AbsoluteError
-from ...objectives.downside_error import DownsideError
 from ...objectives.moments import Moments, as_matrix
+from ...objectives.residuals import AbsoluteError, DownsideError
 from ...options import OneOf, Options, as_least, as_solver, option
 from ...result import Result
 from ...spaces import Atoms, Space
