@@ -74,7 +74,12 @@ def admissible(C):
     """Every support that the bounds allow."""
     for size in range(1, C.k + 1):
         for S in combinations(range(C.space.size), size):
-            groups = C.groups is None or np.bincount(C.groups[list(S)]).max() <= C.max_per_group
+            groups = (
+                C.groups is None
+                or (
+                    np.bincount(C.groups[list(S)], minlength=len(C.labels)) <= C.max_per_group
+                ).all()
+            )
             fits = size * C.min_weight <= 1 <= size * C.max_weight
             if fits and groups and set(C.include) <= set(S) and not set(C.exclude) & set(S):
                 yield np.array(S)
