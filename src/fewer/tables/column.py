@@ -349,6 +349,8 @@ def _missing(series: Any) -> Mask | None:
     """Where a value is null, or a number NaN; None where all are there."""
     if series.dtype.is_float():
         gone = np.isnan(series.to_numpy())
+    elif series.dtype.is_integer() and series.null_count() == 0:
+        return None  # at once, where there are many columns
     else:
         gone = np.asarray(series.is_null().to_numpy(), bool)
     return gone if gone.any() else None
