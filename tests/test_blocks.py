@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import dask
 import dask.array as da
@@ -16,10 +17,9 @@ import scipy.sparse as sp
 
 import fewer
 from fewer import InvalidInput, row_blocks
-from fewer.jobs.points import blocks as _points_blocks
-from fewer.jobs.points import first_pass as _points_first
-from fewer.jobs.points import plan as _points_plan
-from fewer.jobs.points.first_pass import FirstSummary, PointsSpec
+from fewer.jobs.points import target as _target
+from fewer.jobs.points.first_pass import FirstPlan, FirstSummary
+from fewer.jobs.points.options import PointsOptions
 from fewer.objectives import tall
 from fewer.objectives.tall import PART_ROWS, factored
 from fewer.row_blocks import Tree, canonical_rows
@@ -27,7 +27,6 @@ from fewer.similarity import similarity_of
 from fewer.solvers.units import normalised
 from fewer.tables import dask as _dask
 from fewer.tables import sketch, source
-from fewer.tables.schema import Schema
 from fewer.tables.source import Block, Execution, executed, is_lazy, recut, source_of
 from test_bins_values import distance
 
@@ -42,10 +41,10 @@ def small(monkeypatch):
     monkeypatch.setattr(row_blocks, "MIN_BLOCK_ROWS", 64)
     monkeypatch.setattr(source.Stream, "whole", lambda self, memory: self.in_memory)
     monkeypatch.setattr(_dask.DaskBlocks, "whole", lambda self, memory: None)
-    monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 200)
-    monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 200)
-    monkeypatch.setattr(_points_first, "MAX_CANDIDATE_WORK", 0)
-    monkeypatch.setattr(_points_plan, "MAX_FEATURE_CELLS", 0)
+    monkeypatch.setattr(_target, "MAX_CANDIDATES", 200)
+    monkeypatch.setattr(_target, "MIN_CANDIDATES", 200)
+    monkeypatch.setattr(_target, "MAX_CANDIDATE_WORK", 0)
+    monkeypatch.setattr(_target, "MAX_FEATURE_CELLS", 0)
     monkeypatch.setattr(sketch, "SKETCHED", 512)
 
 
@@ -280,7 +279,8 @@ def naive_mmd(X, weights, rows, q, gamma):
 def test_candidates_are_distinct_rows_with_their_weights():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, size=(5000, 3)).astype(float)
-    spec = PointsSpec(Schema.of(X), candidates=50, seed=4)
+    plan = FirstPlan.of(X, 5, PointsOptions(), 4)
+    spec = replace(plan, candidates=50, least=50)
     found = FirstSummary.merged(
         [FirstSummary.of(Block(part), spec) for part in np.array_split(X, 6)]
     )

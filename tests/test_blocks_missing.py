@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 import fewer
 from fewer import InvalidInput, row_blocks
-from fewer.jobs.points import blocks as _points_blocks
+from fewer.jobs.points import target as _target
 from fewer.tables import sketch, source
 
 
@@ -109,8 +109,8 @@ def test_dims_fill_as_in_memory(rule, small, table):
 
 def test_medians_beyond_the_sketch_say_how_far_they_are_off(small, monkeypatch):
     monkeypatch.setattr(sketch, "SKETCHED", 64)
-    monkeypatch.setattr(_points_blocks, "MIN_CANDIDATES", 50)
-    monkeypatch.setattr(_points_blocks, "MAX_CANDIDATES", 50)
+    monkeypatch.setattr(_target, "MIN_CANDIDATES", 50)
+    monkeypatch.setattr(_target, "MAX_CANDIDATES", 50)
     X = np.random.default_rng(3).normal(size=(600, 2))
     X[::9, 0] = np.nan
     found = fewer.points(lambda: iter(np.array_split(X, 3)), 4, missing="impute", rng=0)

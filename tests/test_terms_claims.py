@@ -336,21 +336,6 @@ def test_the_same_generator_moves_on_and_a_seed_does_not():
 # Inputs
 
 
-def test_a_failed_refit_leaves_the_estimator_as_it_was():
-    model = FewerTerms(k=2, random_state=0).fit(A, B)
-    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    for X, y, change in (
-        (A[:, :5], B[:-1], {}),
-        (A[:, :5], B, {"include": [7]}),
-        (A[:, :5], B, {"solver": "magic"}),
-    ):
-        with pytest.raises(InvalidInput):
-            model.set_params(**change).fit(X, y)
-        model.set_params(include=(), solver="auto")
-        assert {name: value for name, value in vars(model).items() if name.endswith("_")} == before
-    assert model.predict(A) == pytest.approx(A @ model.coef_)
-
-
 def unsorted(kind):
     """The matrix [[1, 2], [0, 3]], entries listed backwards."""
     if kind is sp.csr_array:

@@ -36,30 +36,6 @@ def same(found, twin):
     assert found.value == pytest.approx(twin.value)
 
 
-def test_every_container_gives_the_answer_of_the_arrays():
-    prices, index = market()
-    X, y = prices.to_numpy(), index.to_numpy()
-    plain = terms(X, y, 3, rng=0)
-    assert plain.labels is None
-    whole = prices.assign(INDEX=index)
-    tables = [
-        (prices, index),
-        (prices.astype(object), index),
-        (pl.from_pandas(prices), pl.Series(y)),
-        (pl.from_pandas(prices).lazy(), y),
-        (pa.table(pl.from_pandas(prices).to_dict(as_series=False)), y.tolist()),
-    ]
-    for table, target in tables:
-        found = terms(table, target, 3, rng=0)
-        same(found, plain)
-        assert found.labels.tolist() == [NAMES[i] for i in found.indices]
-    for table in (whole, pl.from_pandas(whole), pa.Table.from_pandas(whole, preserve_index=False)):
-        found = terms(table, "INDEX", 3, rng=0)
-        assert found.indices.tolist() == plain.indices.tolist()
-        assert found.value == pytest.approx(plain.value)
-        assert "INDEX" not in found.labels
-
-
 def test_rows_belong_together_by_their_labels():
     prices, index = market()
     expected = terms(prices, index, 3, rng=0)

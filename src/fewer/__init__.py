@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from .jobs.dims.dims import coverage, dims
     from .jobs.dims.selector import FewerDims
     from .jobs.points.classifier import FewerPointsClassifier
+    from .jobs.points.estimators import FewerPoints, FewerSampler
     from .jobs.points.explain import assign, criticisms, witness
     from .jobs.points.points import points
-    from .jobs.points.sampler import FewerSampler
-    from .jobs.points.transformer import FewerPoints
     from .jobs.split import split_evenly
     from .jobs.summaries import Summary, summarize
     from .jobs.terms.regressor import FewerTerms
@@ -61,9 +60,9 @@ _HOMES = {
     "DownsideError": "objectives.downside_error",
     "FewerBins": "jobs.bins.transformer",
     "FewerDims": "jobs.dims.selector",
-    "FewerPoints": "jobs.points.transformer",
+    "FewerPoints": "jobs.points.estimators",
     "FewerPointsClassifier": "jobs.points.classifier",
-    "FewerSampler": "jobs.points.sampler",
+    "FewerSampler": "jobs.points.estimators",
     "FewerTerms": "jobs.terms.regressor",
     "Functional": "objectives.functional",
     "GroupSparse": "constraints.group_sparse",

@@ -138,7 +138,7 @@ class TermsStudy(Study):
         if self.data.groups is not None:
             view = replace(view, groups=self.group_weights(result.p))
         limits = self.options.constraint(Atoms(self.n), max(len(result.indices), 1), self.data)
-        conditions = limits.all_conditions
+        conditions = limits.rules.conditions
         if conditions is None:
             return view
         view = replace(view, binding=conditions.binding(result.p))
@@ -177,8 +177,8 @@ class TermsStudy(Study):
         options = self.options.replace(solver="exchange", rng=0, deadline=Deadline.after(None))
         try:
             limits = options.constraint(Atoms(self.n), k, self.data)
-            columns = limits.fitting(ranking, k)
-            if columns.size < k or not limits.sizes[0] <= k <= limits.sizes[1]:
+            columns = limits.rules.fitting(ranking, k)
+            if columns.size < k or not limits.rules.sizes[0] <= k <= limits.rules.sizes[1]:
                 return None
             few = replace(self.data, exclude=np.setdiff1d(np.arange(self.n), columns))
             with own_threads(), np.errstate(invalid="ignore", over="ignore"):

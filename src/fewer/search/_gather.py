@@ -8,7 +8,6 @@ import numpy as np
 
 from .._validation import Indices
 from ..deadline import Deadline
-from ..protocols import Centred, Costly, Counted, implements
 from ..rules import Rules
 from .fit import Fit, promising
 from .pool import CandidatePool, move_work
@@ -47,7 +46,7 @@ class Pools:
     @cached_property
     def centred(self) -> bool:
         """Whether F can be looked at from its target; otherwise it is known by entries of H alone."""
-        return implements(self.problem, Centred)
+        return hasattr(self.problem, "centred")
 
     @cached_property
     def open(self) -> int:
@@ -62,12 +61,12 @@ class Pools:
     @cached_property
     def counts(self) -> bool:
         """Whether the objective counts its own work."""
-        return implements(self.problem, Counted)
+        return hasattr(self.problem, "work")
 
     @cached_property
     def entry_cost(self) -> float:
         """Multiplications for one entry of H."""
-        return float(self.problem.entry_cost) if implements(self.problem, Costly) else 1.0
+        return float(getattr(self.problem, "entry_cost", 1.0))
 
     @cached_property
     def width(self) -> int:

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from .._validation import Indices, Vector
 from ..active_set import climb
-from ..constraints.sparse_simplex import SparseSimplex
 from ..deadline import Deadline
-from ..protocols import BoundedBelow, Prepared, Quadratic, Rounded, SparseBounded, implements
+from ..protocols import Quadratic
 from ..rules import Rules
 from .fit import Fit, steepest_units
 
@@ -29,17 +28,16 @@ POINTLESS = 1e-2
 """Share of the first value below which no bound is worth having."""
 
 
-def lower_bound_of(objective: Any, constraint: Any = None) -> float:
-    """Known lower bound on F, on the members of a constraint or under rules for entries if there are any."""
-    rules = constraint.rules if isinstance(constraint, SparseSimplex) else constraint
-    if isinstance(rules, Rules) and implements(objective, SparseBounded):
+def lower_bound_of(objective: Any, rules: Rules | None = None) -> float:
+    """Known lower bound on F, under rules for entries if there are any."""
+    if rules is not None and hasattr(objective, "lower_bound_for"):
         return float(objective.lower_bound_for(rules.sizes[1]))
-    return float(objective.lower_bound) if implements(objective, BoundedBelow) else -math.inf
+    return float(getattr(objective, "lower_bound", -math.inf))
 
 
 def slope_error(objective: Any, value: float) -> float:
     """How far rounding may move a slope where F has this value, as far as the objective can tell."""
-    return float(objective.slope_error(value)) if implements(objective, Rounded) else 0.0
+    return float(objective.slope_error(value)) if hasattr(objective, "slope_error") else 0.0
 
 
 Path = tuple[Indices, Vector]
@@ -122,7 +120,7 @@ def walked(
 
 def prepared(problem: Any) -> Iterator[None]:
     """Compute what every search needs of all units, with pauses."""
-    if implements(problem, Prepared):
+    if hasattr(problem, "prepare"):
         yield from problem.prepare()
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from .._validation import Indices, Vector
 from ..deadline import Deadline
-from ..protocols import LowerBoundAttained, implements
 from ..rules import Rules
 from ._gather import BLAS_WORK, Pools
 from ._starts import capped, opening, starts
@@ -41,7 +40,7 @@ TOLERATED, MOVED = 0.05, 5
 alone; after how many such steps a small pool is gathered anew around where it stands."""
 FEW_CANDIDATES, TOLERATED_OF_FEW = 400, 0.3
 """Where F is known by entries of H alone: up to how many candidates a search goes on from worse answers, and from how
-much worse ones (benchmarks/small_points.py); with more candidates that only loses time."""
+much worse ones; with more candidates that only loses time."""
 SETTLED = 1e-4
 """Relative gain for which a small pool is renewed once more."""
 MATRIX_SHARE = 0.5
@@ -359,9 +358,7 @@ class QuadraticEngine:
     @property
     def _attained(self) -> bool:
         """Whether F reaches its lower bound outside the constraint."""
-        return implements(self.problem, LowerBoundAttained) and bool(
-            self.problem.lower_bound_attained
-        )
+        return bool(getattr(self.problem, "lower_bound_attained", False))
 
     @property
     def proven(self) -> float:

@@ -19,7 +19,7 @@ from .._validation import (
     shown,
 )
 from .column import Column, Table, columns_of
-from .frames import index_of, is_indexed, is_table, names_of, put_columns, take_rows
+from .frames import index_of, is_indexed, is_table, put_columns, take_rows
 from .missing import dropped_note, missing_value, nothing_whole
 from .names import quoted
 from .schema import as_kind, left_out
@@ -105,41 +105,40 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
         raise InvalidInput(
             "prices must be in memory, for returns compare a row with the one before; got data in blocks"
         )
-    if is_table(prices):
-        return _returns_of_table(gathered(prices), kind, date, missing)
-    if date is not None:
-        raise InvalidInput(f"date names a column of a table, but prices is {type(prices).__name__}")
-    values = as_numbers(prices, "prices").astype(np.float64)
-    if values.ndim not in (1, 2) or 0 in values.shape:
-        raise InvalidInput(
-            f"prices must have shape (r,) or (r, n) with at least one price, got {values.shape}"
-        )
-    matrix = values.reshape(len(values), -1)
-    names = [f"column {i}" for i in range(matrix.shape[1])]
-    panel = Panel(matrix, names, np.arange(len(matrix))).without_gaps(missing).returns(kind)
-    return panel.values.reshape(-1, *values.shape[1:])
-
-
-def _returns_of_table(table: Any, kind: str, date: Any, missing: str) -> Any:
-    """Return the table with returns in its columns of prices, without its first row in order of time."""
-    if not is_frame(table):
-        frame = _returns_of_table(table.to_frame(), kind, date, missing)
-        return frame.iloc[:, 0] if is_indexed(table) else frame.to_series(0)
-    names, columns = names_of(table), columns_of(table)
-    order = time_order(table, date)
-    places = [
-        i
-        for i, column in enumerate(columns)
+    prices = gathered(prices)
+    if is_table(prices) and not is_frame(prices):
+        frame = returns(prices.to_frame(), kind, date=date, missing=missing)
+        return frame.iloc[:, 0] if is_indexed(prices) else frame.to_series(0)
+    X, order = prices, None
+    if is_frame(prices):
+        order = time_order(prices, date)
+    else:
+        if date is not None:
+            raise InvalidInput(
+                f"date names a column of a table, but prices is {type(prices).__name__}"
+            )
+        values = as_numbers(prices, "prices")
+        if values.ndim not in (1, 2) or 0 in values.shape:
+            raise InvalidInput(
+                f"prices must have shape (r,) or (r, n) with at least one price, got {values.shape}"
+            )
+        X = values.reshape(len(values), -1)
+    table = Table.of(X)
+    columns = {
+        place: column
+        for place, column in enumerate(table.columns)
         if column.name != date and column.kind == "number" and not left_out(column)
-    ]
-    if not places:
+    }
+    if not columns:
         raise InvalidInput("prices has no column of numbers")
-    rows = np.arange(len(columns[0].values)) if order is None else order.rows
-    matrix = np.column_stack([columns[i].values for i in places]).astype(np.float64)[rows]
-    words = [f"column {shown(names[i])}" for i in places]
-    panel = Panel(matrix, words, rows, index_of(table)).without_gaps(missing).returns(kind)
-    columns_by_place = dict(zip(places, panel.values.T, strict=True))
-    return put_columns(take_rows(table, panel.rows), columns_by_place)
+    rows = np.arange(table.rows) if order is None else order.rows
+    matrix = np.column_stack([column.values for column in columns.values()])[rows]
+    words = [f"column {shown(column.name)}" for column in columns.values()]
+    panel = Panel(matrix, words, rows, index_of(prices)).without_gaps(missing).returns(kind)
+    if order is None and X is not prices:
+        return panel.values.reshape(-1, *values.shape[1:])
+    each = dict(zip(columns, panel.values.T, strict=True))
+    return put_columns(take_rows(prices, panel.rows), each)
 
 
 @dataclass(frozen=True, eq=False)

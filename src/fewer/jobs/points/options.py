@@ -24,6 +24,8 @@ RULES = ("median", "scale", "cv")
 """Rules for the bandwidth."""
 GROUP_LIMITS = ("min_per_group", "max_per_group")
 WEIGHT_LIMITS = ("min_weight", "max_weight", "equal_weights")
+SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
+"""Similarities that compare sparse rows."""
 SMOOTH = ("matern32", "matern52", "rbf")
 """Similarities whose points can move."""
 LIMITS = ("include", "exclude", "groups", *GROUP_LIMITS, *WEIGHT_LIMITS)

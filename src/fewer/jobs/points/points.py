@@ -6,7 +6,6 @@ from ...options import takes
 from ...result import Result
 from .blocks import choose_points
 from .options import PointsOptions
-from .units import points_of_units
 
 
 @takes(PointsOptions)
@@ -67,7 +66,5 @@ def points(X: Any, k: int, **options: Any) -> Result:
     >>> result.indices.tolist(), result.units.tolist(), result.unit_weights.round(2).tolist()
     ([0, 1, 3, 4], ['ann', 'cid'], [0.4, 0.6])
     """
-    with PointsOptions.of(options).watched() as given:
-        if given.units is not None:
-            return points_of_units(X, k, given)
-        return choose_points(X, k, given).result
+    with PointsOptions.of(options).watched() as checked:
+        return choose_points(X, k, checked).result

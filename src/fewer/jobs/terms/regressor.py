@@ -12,7 +12,7 @@ from ..._validation import Vector
 from ...spaces import Atoms
 from ...tables.frames import is_table
 from ...tables.source import is_lazy, lazily
-from ..estimator import Estimator, OfResult, at_most, our_error, validated
+from ..estimator import Estimator, Learned, at_most, our_error, validated
 from .options import TermsOptions
 from .terms import prepare, tracked_by
 from .tracking import Tracked
@@ -57,7 +57,7 @@ class FewerTerms(
     ([0, 2], [0.25, 0.75], [0.25, 0.0, 0.75])
     """
 
-    weights_: Any = OfResult("weights")
+    weights_: Any = Learned("weights")
 
     @property
     def coef_(self) -> Vector:
