@@ -25,7 +25,7 @@ from .._validation import (
     shown,
 )
 from ..parallel import in_threads
-from .column import NUMBER, Column, Levels, Mask, Table, objects, role, type_and_text
+from .column import Column, Levels, Mask, NUMBER, Table, objects, role, type_and_text
 from .frames import height, take_rows, width
 from .missing import (
     filled_note,
