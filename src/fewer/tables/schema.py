@@ -25,7 +25,7 @@ from .._validation import (
     shown,
 )
 from ..parallel import in_threads
-from .column import Column, Levels, Mask, NUMBER, Table, objects, role, type_and_text
+from .column import NUMBER, Column, Levels, Mask, Table, objects, role, type_and_text
 from .frames import height, take_rows, width
 from .missing import (
     filled_note,
@@ -237,7 +237,7 @@ class Schema:
         needed = [*(() if self.fills else (*numbers, *labels)), *roles.values()]
         if self.missing != "drop":
             refuse_missing(needed, self.rules[1:], ignorable=self.rules == RULES and self.named)
-        kept = whole_rows(needed, size, block=True)
+        kept = whole_rows(needed)
         target = roles.get("y", roles.get("labels"))
         weight = roles["sample_weight"].values if "sample_weight" in roles else block.weight
         rows = Rows(
