@@ -24,7 +24,7 @@ from .._validation import (
     library_of,
     shown,
 )
-from ..parallel import in_threads
+from ..threads import in_threads
 from .column import NUMBER, Column, Levels, Mask, Table, objects, role, type_and_text
 from .frames import height, take_rows, width
 from .missing import (
