@@ -70,7 +70,7 @@ class Row:
 
     @property
     def counts(self) -> bool:
-        """Whether there are two answers to compare."""
+        """True where two answers can be compared."""
         return not (self.old.wrong or self.new.wrong)
 
     @property
@@ -98,48 +98,50 @@ def broken(rows: list[Row], limits: Limits) -> list[str]:
     """Each limit that does not hold, as a sentence."""
     both = [row for row in rows if row.counts]
     timed = [row for row in both if not row.proof]
-    found = [] if both else ["no input was compared"]
-    found += [
+    faults = [] if both else ["no input was compared"]
+    faults += [
         f"{row.name}: the new version gave no valid answer ({row.new.wrong})"
         for row in rows
         if row.new.wrong
     ]
-    found += [
+    faults += [
         f"{row.name}: the same seed gave different answers" for row in rows if not row.new.steady
     ]
     if (value := mean(row.value_ratio for row in both)) > limits.mean_value * (1.0 + 1e-9):
-        found.append(f"the geometric mean of the value ratios is {value:.6f}")
-    found += [
+        faults.append(f"the geometric mean of the value ratios is {value:.6f}")
+    faults += [
         f"{row.name}: value ratio {row.value_ratio:.4f}"
         for row in both
         if not row.value_ratio <= limits.worst_value
     ]
     if (seconds := mean(row.time_ratio for row in timed)) > limits.mean_seconds:
-        found.append(f"the geometric mean of the time ratios is {seconds:.3f}")
-    return found + [
+        faults.append(f"the geometric mean of the time ratios is {seconds:.3f}")
+    return faults + [
         f"{row.name}: time ratio {row.time_ratio:.2f}"
         for row in timed
         if row.time_ratio > limits.worst_seconds
     ]
 
 
-def judged(call: Call, arrays: dict[str, Any], referee: Any, found: list[dict[str, Any]]) -> Answer:
+def judged(
+    call: Call, arrays: dict[str, Any], referee: Any, answers: list[dict[str, Any]]
+) -> Answer:
     """The answers of one version to the same call, as one."""
     errors = (
-        [answer["error"] for answer in found if "error" in answer]
-        if found
+        [answer["error"] for answer in answers if "error" in answer]
+        if answers
         else ["every call compiled"]
     )
     if errors:
         return Answer(wrong=errors[0])
-    indices = np.array(found[-1]["indices"], np.int64)
-    weights = None if call.job == "dims" else np.array(found[-1]["weights"])
+    indices = np.array(answers[-1]["indices"], np.int64)
+    weights = None if call.job == "dims" else np.array(answers[-1]["weights"])
     limits = {**call.options, **{name: value for name, value in arrays.items() if name == "groups"}}
     wrong = fault(referee.n, call.k, indices, weights, **limits)
     value = math.nan if wrong else referee.judge(indices, weights)
-    steady = all(answer["indices"] == found[-1]["indices"] for answer in found)
-    seconds, wall = (min(answer[clock] for answer in found) for clock in ("seconds", "wall"))
-    return Answer(value, seconds, found[-1]["proof"], steady, wrong, wall)
+    steady = all(answer["indices"] == answers[-1]["indices"] for answer in answers)
+    seconds, wall = (min(answer[clock] for answer in answers) for clock in ("seconds", "wall"))
+    return Answer(value, seconds, answers[-1]["proof"], steady, wrong, wall)
 
 
 def enough(answers: list[dict[str, Any]], repeats: int) -> int:
@@ -154,13 +156,13 @@ def repeated(
     versions: list[Version], call: dict[str, Any], repeats: int
 ) -> list[list[dict[str, Any]]]:
     """The answers of both versions, called in turn; one that needed new compiled code does not count."""
-    found: list[list[dict[str, Any]]] = [[] for _ in versions]
+    collected: list[list[dict[str, Any]]] = [[] for _ in versions]
     for _ in range(SHORT_REPEATS * repeats + WARM_UPS):
-        for version, answers in zip(versions, found, strict=True):
+        for version, answers in zip(versions, collected, strict=True):
             if len(answers) < enough(answers, repeats):
                 answer = version.ask(**call)
                 answers += [] if answer.get("compiled") else [answer]
-    return found
+    return collected
 
 
 def compared(
@@ -178,7 +180,7 @@ def compared(
         "road": call.road,
     }
     old, new = (
-        judged(call, arrays, referee, found) for found in repeated(versions, order, repeats)
+        judged(call, arrays, referee, answers) for answers in repeated(versions, order, repeats)
     )
     for file in path.parent.glob(f"{path.stem}.*"):
         file.unlink()

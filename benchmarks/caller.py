@@ -45,7 +45,7 @@ def signatures() -> int:
     modules = [module for name, module in list(sys.modules.items()) if name.startswith(COMPILED)]
     functions = {id(value): value for module in modules for value in vars(module).values()}
     counted = [getattr(function, "signatures", None) for function in functions.values()]
-    return sum(len(found) for found in counted if isinstance(found, list))
+    return sum(len(each) for each in counted if isinstance(each, list))
 
 
 def called(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
@@ -98,9 +98,9 @@ def processor() -> float:
 def answer(call: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     """Answer a call, and say what it took."""
     before, began, clock = signatures(), processor(), time.perf_counter()
-    found = commanded(call, arrays) if call["road"] == "command" else called(call, arrays)
+    result = commanded(call, arrays) if call["road"] == "command" else called(call, arrays)
     times = {"seconds": processor() - began, "wall": time.perf_counter() - clock}
-    return {"compiled": signatures() - before, **found, **times}
+    return {"compiled": signatures() - before, **result, **times}
 
 
 def main() -> None:

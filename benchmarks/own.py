@@ -58,8 +58,8 @@ def iterations(quick: bool) -> list[dict[str, Any]]:
 
         def one(F: Any = F, C: Any = C) -> float:
             began = time.process_time()
-            found = iht(F, C, step=Constant(), max_iter=50, tol=0.0, rng=0)
-            return (time.process_time() - began) / found.n_iter
+            result = iht(F, C, step=Constant(), max_iter=50, tol=0.0, rng=0)
+            return (time.process_time() - began) / result.n_iter
 
         one()
         took, floor = median(one() for _ in range(3)), A.nbytes / speed
@@ -72,13 +72,13 @@ def iterations(quick: bool) -> list[dict[str, Any]]:
     F, C = L2(space, q), DimensionSparse(space, 7)
     iht(F, C, step=Constant(1e-9), tol=0.0, max_iter=2, rng=0)
     began = time.process_time()
-    found = iht(F, C, step=Constant(1e-9), tol=0.0, max_iter=1000, rng=0)
+    result = iht(F, C, step=Constant(1e-9), tol=0.0, max_iter=1000, rng=0)
     took = time.process_time() - began
     note = f"its table ({8 * space.size // 1024} KiB) stays in cache: not bound by memory"
     rows.append(
         {
             "what": "IHT iteration, D_7 of {0,1}^15",
-            "value": 1e3 * took / found.n_iter,
+            "value": 1e3 * took / result.n_iter,
             "unit": "ms",
             "note": note,
         }

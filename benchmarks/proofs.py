@@ -49,17 +49,17 @@ def factor_returns(columns: int, seed: int) -> tuple[Any, Any]:
 
 def inputs(data: Path | None) -> dict[str, tuple[Any, Any]]:
     """Every input by name: columns and target."""
-    found = {}
+    tables = {}
     if data is not None and (data / "index_tracking.npz").exists():
         with np.load(data / "index_tracking.npz", allow_pickle=False) as stored:
             for name, key in REAL.items():
                 prices = stored[key]
                 returns = prices[1:] / prices[:-1] - 1
-                found[name] = returns[:, 1:], returns[:, 0]
+                tables[name] = returns[:, 1:], returns[:, 0]
             X, y = stored["sp500_2010_asset_returns"], stored["sp500_2010_index_returns"]
         some = np.sort(np.random.default_rng(0).permutation(X.shape[1])[:225])
-        found["sp500_225"], found["sp500_386"] = (X[:, some], y), (X, y)
-    return found | {name: factor_returns(*shape) for name, shape in SHAPES.items()}
+        tables["sp500_225"], tables["sp500_386"] = (X[:, some], y), (X, y)
+    return tables | {name: factor_returns(*shape) for name, shape in SHAPES.items()}
 
 
 def row_inputs() -> dict[str, Any]:

@@ -16,7 +16,7 @@ SLACK = 1e-9
 
 
 def fault(n: int, k: int, indices: np.ndarray, weights: np.ndarray | None, **limits: Any) -> str:
-    """What is wrong with an answer, as a sentence, or nothing."""
+    """The fault of an answer as a sentence, empty where there is none."""
     if len(indices) > k or len(set(indices.tolist())) < len(indices):
         return (
             f"{len(indices)} indices, {len(set(indices.tolist()))} of them distinct, where k = {k}"
@@ -26,12 +26,12 @@ def fault(n: int, k: int, indices: np.ndarray, weights: np.ndarray | None, **lim
     if weights is None:
         return ""
     low, high = limits.get("min_weight", 0.0), limits.get("max_weight", 1.0)
-    held = weights[weights > 0]
+    positive = weights[weights > 0]
     if (
         abs(weights.sum() - 1.0) > SLACK
         or weights.min() < 0
-        or held.min() < low - SLACK
-        or held.max() > high + SLACK
+        or positive.min() < low - SLACK
+        or positive.max() > high + SLACK
     ):
         return f"weights in [{weights.min():g}, {weights.max():g}] of sum {weights.sum():g}, allowed [{low:g}, {high:g}]"
     missing = sorted(set(limits.get("include", ())) - set(indices.tolist()))
@@ -129,8 +129,12 @@ class Mmd:
         return np.maximum(lengths[0][:, None] + lengths[1] - 2.0 * product, 0.0)
 
     def similar(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        found = np.exp(-self.gamma * self.squared(a, b))
-        return found if self.labels is None else found * (self.labels[a][:, None] == self.labels[b])
+        similarities = np.exp(-self.gamma * self.squared(a, b))
+        return (
+            similarities
+            if self.labels is None
+            else similarities * (self.labels[a][:, None] == self.labels[b])
+        )
 
     def smoothed(self, rows: np.ndarray, variance: float) -> np.ndarray:
         """The expected similarity of each row to the mixture, whose Gaussians are widened to the variance."""

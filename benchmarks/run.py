@@ -358,7 +358,7 @@ def commit() -> str:
 
 
 def head_of(options: Namespace) -> dict[str, Any]:
-    """What is said of a run; a resumed one adds its command and seconds to those before."""
+    """The head of a run; a resumed one adds its command and seconds to those before."""
     path, command = (
         options.out / "run.json",
         " ".join(["python", "benchmarks/run.py", *sys.argv[1:]]),
@@ -426,8 +426,8 @@ def parsed() -> Namespace:
     )
     options.runs = 1 if options.quick else 3
     if options.budget <= 0 or options.lanes < 1 or options.minutes <= 0:
-        given = f"{options.budget:g}, {options.lanes} and {options.minutes:g}"
-        parser.error(f"--budget, --lanes and --minutes must be positive, got {given}")
+        settings = f"{options.budget:g}, {options.lanes} and {options.minutes:g}"
+        parser.error(f"--budget, --lanes and --minutes must be positive, got {settings}")
     options.jobs = [options.job] if options.job else list(JOBS)
     options.until = time.perf_counter() + 60.0 * options.minutes
     return options

@@ -102,8 +102,8 @@ def standing(rows: list[Row]) -> Standing | None:
 def standings(rows: list[Row]) -> list[Standing]:
     """One for each input, by job; projections are left out: all are exact."""
     rows = [row for row in rows if row["job"] != "core"]
-    found = [standing(these) for these in grouped(rows, "case").values()]
-    return sorted((one for one in found if one is not None), key=lambda one: JOBS.index(one.job))
+    each = [standing(these) for these in grouped(rows, "case").values()]
+    return sorted((one for one in each if one is not None), key=lambda one: JOBS.index(one.job))
 
 
 def told(value: float, mark: str, none: str) -> str:
@@ -125,8 +125,8 @@ def line(one: Standing) -> str:
 
 def summary(rows: list[Row]) -> list[str]:
     """The table and a sentence that counts; what is marked is said again with the peer."""
-    found = standings(rows)
-    if not found:
+    places = standings(rows)
+    if not places:
         return []
     head = [
         "job",
@@ -139,14 +139,14 @@ def summary(rows: list[Row]) -> list[str]:
     table = [
         "| " + " | ".join(head) + " |",
         "|---" * len(head) + "|",
-        *(line(one) for one in found),
+        *(line(one) for one in places),
     ]
     lines = ["<details open>", "<summary>job x input</summary>", "", *table, "", "</details>", ""]
     behind, slower = (
-        [one for one in found if test(one)]
+        [one for one in places if test(one)]
         for test in (lambda o: o.is_behind, lambda o: o.is_slower)
     )
-    compared = [one for one in found if one.best is not None]
+    compared = [one for one in places if one.best is not None]
     better = sum(no_worse(one.ours["value"], one.best["value"]) for one in compared)
     lines += [
         f"{len(compared)} inputs with an answer of a peer. At {better} of them no peer has a better value than the "
@@ -212,26 +212,28 @@ def panel(axis: Any, shown: list[tuple[float, str]], none: str) -> None:
 
 def draw(rows: list[Row], path: Path) -> bool:
     """Both ratios of every input on one picture, above 1 to the right; whether there was anything to draw."""
-    found = standings(rows)[::-1]
-    if not found:
+    places = standings(rows)[::-1]
+    if not places:
         return False
     figure, axes = plt.subplots(
-        1, 2, figsize=(11, 1.2 + 0.26 * len(found)), sharey=True, layout="constrained"
+        1, 2, figsize=(11, 1.2 + 0.26 * len(places)), sharey=True, layout="constrained"
     )
     panel(
         axes[0],
-        [(one.at_equal_time, RED if one.is_behind else GREEN) for one in found],
+        [(one.at_equal_time, RED if one.is_behind else GREEN) for one in places],
         "no peer is as fast",
     )
-    sooner = [(RED if not one.proves_more else YELLOW) if one.is_slower else GREEN for one in found]
+    sooner = [
+        (RED if not one.proves_more else YELLOW) if one.is_slower else GREEN for one in places
+    ]
     panel(
         axes[1],
-        list(zip([one.at_equal_value for one in found], sooner, strict=True)),
+        list(zip([one.at_equal_value for one in places], sooner, strict=True)),
         "no peer gets there",
     )
     axes[0].set_title("value of the best peer at equal time / fewer", fontsize=10)
     axes[1].set_title("time of the fastest peer at equal value / fewer", fontsize=10)
-    axes[0].set_yticks(range(len(found)), [f"{one.job}: {one.case}" for one in found], fontsize=8)
+    axes[0].set_yticks(range(len(places)), [f"{one.job}: {one.case}" for one in places], fontsize=8)
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return True

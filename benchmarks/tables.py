@@ -42,12 +42,12 @@ FLOOR = 1e-9
 def write_csv(path: Path, rows: list[Row]) -> None:
     """All rows, whole or not at all."""
     fields = FIELDS if rows and "job" in rows[0] else list(rows[0]) if rows else FIELDS
-    beside = path.with_suffix(".part")
-    with beside.open("w", newline="") as file:
+    part = path.with_suffix(".part")
+    with part.open("w", newline="") as file:
         writer = csv.DictWriter(file, fields, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)
-    beside.replace(path)
+    part.replace(path)
 
 
 def read_csv(path: Path) -> list[Row]:
@@ -95,7 +95,7 @@ def behind(rows: list[Row]) -> list[tuple[Row, Row]]:
     """(a result of `fewer`, a peer's that is better in no more time): what must be explained."""
     ours = [row for row in rows if row["peer"] == "fewer" and done(row)]
     theirs = [row for row in rows if row["peer"] != "fewer" and done(row)]
-    found = []
+    lines = []
     for mine in ours:
         worse = [
             row
@@ -104,14 +104,14 @@ def behind(rows: list[Row]) -> list[tuple[Row, Row]]:
             and mine["value"] - row["value"] > max(BETTER * abs(mine["value"]), FLOOR)
         ]
         if worse:
-            found.append((mine, min(worse, key=lambda row: row["value"])))
-    return found
+            lines.append((mine, min(worse, key=lambda row: row["value"])))
+    return lines
 
 
 def slower(rows: list[Row]) -> list[tuple[Row, Row]]:
     """(the fastest result of `fewer` that is as good as a peer's, that peer's result) where the peer was faster."""
     ours = [row for row in rows if row["peer"] == "fewer" and done(row)]
-    found = []
+    lines = []
     for row in rows:
         if row["peer"] == "fewer" or not done(row):
             continue
@@ -120,8 +120,8 @@ def slower(rows: list[Row]) -> list[tuple[Row, Row]]:
         ]
         fastest = min(equal, key=lambda m: m["cpu"], default=None)
         if fastest is not None and row["cpu"] < fastest["cpu"] and not beaten_by(row, ours):
-            found.append((fastest, row))
-    return found
+            lines.append((fastest, row))
+    return lines
 
 
 def beaten_by(row: Row, ours: list[Row]) -> bool:
@@ -297,11 +297,11 @@ def not_ahead(rows: list[Row]) -> list[str]:
             if all(t is not row for row in known) and t["variant"] != "projected"
         ]
         if faster:
-            told = "; ".join(
+            text = "; ".join(
                 f"{label(t)} {t['value']:.3g} in {t['cpu']:.2g} s (fewer {m['cpu']:.2g} s)"
                 for m, t in faster
             )
-            fast.append(f"- {name}: {told}.")
+            fast.append(f"- {name}: {text}.")
     lines = [
         "### Where `fewer` is not ahead",
         "",

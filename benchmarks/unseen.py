@@ -19,8 +19,8 @@ def sklearn(name: str, target: bool = False) -> Callable[[], pd.DataFrame]:
     def load() -> pd.DataFrame:
         from sklearn import datasets
 
-        found = getattr(datasets, f"load_{name}")(as_frame=True)
-        return found.frame if target else found.data
+        bunch = getattr(datasets, f"load_{name}")(as_frame=True)
+        return bunch.frame if target else bunch.data
 
     return load
 
@@ -55,11 +55,11 @@ def marks(load: Callable[[], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
     def made() -> pd.DataFrame:
         table = load()
         two = {name: column for name, column in table.items() if column.dropna().nunique() == 2}
-        found = {
+        tables = {
             name: (column == column.value_counts().index[-1]).astype(int)
             for name, column in two.items()
         }
-        return pd.DataFrame(found).T.drop_duplicates().T
+        return pd.DataFrame(tables).T.drop_duplicates().T
 
     return made
 

@@ -87,11 +87,11 @@ def one_standard_error(errors: Any) -> int:
 def drawn(name: str, seed: int, solver: str) -> Any:
     """The errors of one draw, (1 + splits, K): on all data, then held out in each split."""
     problem = CASES[name](np.random.default_rng(seed))
-    found = solve_path(
+    path = solve_path(
         problem, GRID, held_out=HELD_OUT, seed=seed, baselines=False, solver=solver, splits=SPLITS
     )
     return np.array(
-        [[a.error for a in found.answers], *np.array([a.held_outs for a in found.answers]).T]
+        [[a.error for a in path.answers], *np.array([a.held_outs for a in path.answers]).T]
     )
 
 

@@ -82,7 +82,7 @@ def forget_peak() -> float:
     return memory("VmRSS")
 
 
-def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
+def finish(case: Any, problem: Any, answer: Any) -> list[dict[str, Any]]:
     """Judge an answer: as returned, and re-optimised on the simplex where the peer gives no final weights."""
     import numpy as np
 
@@ -91,35 +91,37 @@ def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
         return call(), time.process_time() - began
 
     if case.job == "dims":
-        return [{"variant": "as returned", "value": problem.judge(found.what), "after": 0.0}]
+        return [{"variant": "as returned", "value": problem.judge(answer.what), "after": 0.0}]
     if case.job == "core":
         return [
-            {"variant": "as returned", "value": problem.judge(found.what, case.k), "after": 0.0}
+            {"variant": "as returned", "value": problem.judge(answer.what, case.k), "after": 0.0}
         ]
     if case.job == "points":
-        units = np.asarray(found.what, np.int64).reshape(-1)
-        given = (
+        units = np.asarray(answer.what, np.int64).reshape(-1)
+        weights = (
             np.full(len(units), 1.0 / len(units))
-            if found.weights is None
-            else np.asarray(found.weights, float)
+            if answer.weights is None
+            else np.asarray(answer.weights, float)
         )
-        name = "equal weights" if found.weights is None else "as returned"
-        rows = [{"variant": name, "value": problem.judge(units, given / given.sum()), "after": 0.0}]
-        if not found.final:
+        name = "equal weights" if answer.weights is None else "as returned"
+        rows = [
+            {"variant": name, "value": problem.judge(units, weights / weights.sum()), "after": 0.0}
+        ]
+        if not answer.final:
             distinct = np.unique(units)
             best, after = timed(lambda: problem.refit(distinct))
             rows.append(
                 {"variant": "re-optimised", "value": problem.judge(distinct, best), "after": after}
             )
         return rows
-    answers = [("as returned", found.what, 0.0)]
-    if not found.final:
+    answers = [("as returned", answer.what, 0.0)]
+    if not answer.final:
         ways = [("projected", problem.projected), ("re-optimised", problem.refitted)]
         answers = [
-            (way, *timed(lambda call=call: call(np.asarray(found.what, float), case.k)))
+            (way, *timed(lambda call=call: call(np.asarray(answer.what, float), case.k)))
             for way, call in ways
         ]
-    held = [int((q > 0).sum()) for _, q, _ in answers]
+    sizes = [int((q > 0).sum()) for _, q, _ in answers]
     return [
         {
             "variant": way,
@@ -128,7 +130,7 @@ def finish(case: Any, problem: Any, found: Any) -> list[dict[str, Any]]:
             "after": after,
             "held": count,
         }
-        for (way, q, after), count in zip(answers, held, strict=True)
+        for (way, q, after), count in zip(answers, sizes, strict=True)
     ]
 
 
@@ -232,8 +234,8 @@ def main() -> None:
                 result = measure_once(case, problem, method, PROOF_SECONDS)
             else:
                 slow = math.inf if peer.name == "fewer" else SLOW_SECONDS
-                told = order["budget"], order["runs"], lambda: lines.write("{}\n")
-                result = measure(case, problem, method, *told, slow)
+                limits = order["budget"], order["runs"], lambda: lines.write("{}\n")
+                result = measure(case, problem, method, *limits, slow)
         except Exception as error:
             traceback.print_exc()
             result = {

@@ -1,4 +1,4 @@
-"""What is more than chance: comparisons of runs answer yes, no, or None where a 95 % interval leaves both open."""
+"""Comparisons beyond chance: they answer yes, no, or None where a 95 % interval leaves both open."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

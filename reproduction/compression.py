@@ -238,7 +238,7 @@ WORDS = {
         "always improves"
     ),
 }
-"""The same readings in words."""
+"""Readings in words."""
 LASSOS = {
     "Lasso": "gamma the best of 20 by training error",
     "Lasso, gamma = 1": "gamma = 1",
@@ -275,33 +275,31 @@ def length(name: str, setting: Setting) -> int:
 
 def by_budget(setting: Setting, seed: int, method: str) -> list[Row]:
     """A row for each k: train and test error, and the seconds for this k."""
-    given = problem(setting, seed)
-    found, seconds = [], []
+    task = problem(setting, seed)
+    answers, seconds = [], []
     clock = time.perf_counter()
-    for k, q in METHODS[method](given, given.size.budgets):
+    for k, q in METHODS[method](task, task.size.budgets):
         seconds.append(time.perf_counter() - clock)
-        found.append((k, q))
+        answers.append((k, q))
         clock = time.perf_counter()
-    tests = tested(setting, seed, [q for _, q in found])
-    rows = zip(found, tests, seconds, strict=True)
-    return [
-        Row(seed, method, k, given.F.value(q), float(test), took) for (k, q), test, took in rows
-    ]
+    tests = tested(setting, seed, [q for _, q in answers])
+    rows = zip(answers, tests, seconds, strict=True)
+    return [Row(seed, method, k, task.F.value(q), float(test), took) for (k, q), test, took in rows]
 
 
 def along(setting: Setting, seed: int, method: str) -> list[Row]:
     """At k = 200: train and test error of the best iterate so far of IHT; one row for what is no path."""
-    given = problem(setting, seed)
-    k, T = given.size.budgets[1], length(method, setting)
+    task = problem(setting, seed)
+    k, T = task.size.budgets[1], length(method, setting)
     if method not in IHTS:
         began = time.perf_counter()
-        q = next(METHODS[method](given, (k,)))[1]
+        q = next(METHODS[method](task, (k,)))[1]
         seconds = time.perf_counter() - began
         return [
-            Row(seed, method, T, given.F.value(q), float(tested(setting, seed, [q])[0]), seconds)
+            Row(seed, method, T, task.F.value(q), float(tested(setting, seed, [q])[0]), seconds)
         ]
-    start = random_start(given.sparse(k), np.random.default_rng(seed))
-    best = [(given.F.value(start), 0.0, start)]
+    start = random_start(task.sparse(k), np.random.default_rng(seed))
+    best = [(task.F.value(start), 0.0, start)]
 
     def note(progress: Any) -> None:
         lower_now = progress.value < best[-1][0]
@@ -313,9 +311,9 @@ def along(setting: Setting, seed: int, method: str) -> list[Row]:
 
     options = {name: value for name, value in IHTS[method].keywords.items() if name != "times"}
     iht(
-        given.F,
-        given.sparse(k),
-        step=step_rule(given, **options),
+        task.F,
+        task.sparse(k),
+        step=step_rule(task, **options),
         max_iter=T,
         start=start,
         callback=note,

@@ -123,7 +123,7 @@ def options_of(value: Any) -> Any:
 
 
 def generated(setting: Setting) -> tuple[str, str]:
-    """Of data that the seeds generate: no source, no checksum."""
+    """Return the source and the checksum of data that the seeds generate: none."""
     return "generated", ""
 
 

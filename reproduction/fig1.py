@@ -93,13 +93,13 @@ def variants(divergence: bool) -> dict[str, Variant]:
     """All curves of a figure by name."""
     draws = list(KL_DRAWS if divergence else L2_DRAWS)
     floors = list(FLOORS) if divergence else [""]
-    found = [Variant(solver, draws[0]) for solver in ("Greedy", "exchange", "auto")]
-    found += [Variant("Greedy", draw, main=False) for draw in draws[1:]]
+    curves = [Variant(solver, draws[0]) for solver in ("Greedy", "exchange", "auto")]
+    curves += [Variant("Greedy", draw, main=False) for draw in draws[1:]]
     for draw, floor in product(draws, floors):
         main = draw == draws[0] and floor == floors[0]
         for solver, trapped in product(("IHT", "IHT after Greedy"), TRAPPED):
-            found.append(Variant(solver, draw, floor, trapped, main))
-    return {variant.name: variant for variant in found}
+            curves.append(Variant(solver, draw, floor, trapped, main))
+    return {variant.name: variant for variant in curves}
 
 
 def iterations(setting: Setting) -> int:
@@ -220,7 +220,7 @@ def claims(divergence: bool) -> Callable[[Table, Setting], list[Claim]]:
     """What section 4.1 says about one objective."""
     kind, where = ("KL", f"{WHERE} (b)") if divergence else ("l2", f"{WHERE} (a)")
 
-    def found(table: Table, setting: Setting) -> list[Claim]:
+    def judged(table: Table, setting: Setting) -> list[Claim]:
         text = f"n = 15, m = 2, k = 7, {kind}, mu = {MU}, {iterations(setting)} iterations, best along the path, "
         text += (
             f"gap to the proven optimum, {setting.runs} runs; {HOW_KL if divergence else HOW_L2}"
@@ -254,7 +254,7 @@ def claims(divergence: bool) -> Callable[[Table, Setting], list[Claim]]:
             claims.append(Claim(f"{name} ({kind})", says, where, measured, readings, text, why))
         return [*claims, beyond(table, kind, text)]
 
-    return found
+    return judged
 
 
 def open_spread(table: Table, readings: tuple[Reading, ...]) -> str:

@@ -46,27 +46,27 @@ class Problem(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def problem(data: str | None, quick: bool) -> Problem:
+def problem(folder: str | None, quick: bool) -> Problem:
     """The problem of a setting, whose gamma has the lowest cross-validated 1-NN error of 100 (30) prototypes."""
-    found = digits(Setting(1, quick, data=None if data is None else Path(data)))
+    data = digits(Setting(1, quick, data=None if folder is None else Path(folder)))
     model = FewerPointsClassifier(30 if quick else 100, gamma="cv", random_state=0).fit(
-        found.X, found.y
+        data.X, data.y
     )
     gamma = model.gamma_
     assert gamma is not None  # noqa: S101 - rbf has one
-    gram = rbf_kernel(found.X, gamma=gamma)
+    gram = rbf_kernel(data.X, gamma=gamma)
     np.fill_diagonal(gram, 1.0)
     gram += gram.T.copy()
     gram /= 2.0
     space, target = Atoms(len(gram)), np.full(len(gram), 1.0 / len(gram))
-    same = found.y[:, None] == found.y[None, :]
+    same = data.y[:, None] == data.y[None, :]
     return Problem(
-        found,
+        data,
         gamma,
         MMD(space, gram, target),
         MMD(space, np.where(same, gram, 0.0), target),
         iterations(quick),
-        data,
+        folder,
         quick,
     )
 
@@ -161,7 +161,7 @@ WORDS = {
     "IHT, local": "MMD within classes, random start, doubling from 1/L",
     "IHT, local, after Greedy": "MMD within classes, started at Local Greedy, doubling from 1/L",
 }
-"""The same readings in words."""
+"""Readings in words."""
 PAPER: dict[str, "partial[Chosen]"] = {
     "Local Greedy": partial(critic, labels=True),
     "Global Greedy": partial(critic, labels=False),

@@ -51,13 +51,13 @@ def shares(counts: Indices, k: int) -> Indices:
     >>> shares(np.array([6, 3, 1]), 5).tolist()
     [3, 1, 1]
     """
-    given = np.minimum(counts, 1)
-    if given.sum() > k:
-        given[np.argsort(-counts, kind="stable")[k:]] = 0
-    while given.sum() < min(k, counts.sum()):
-        lack = np.where(given < counts, k * counts / counts.sum() - given, -np.inf)
-        given[int(np.argmax(lack))] += 1
-    return given
+    sizes = np.minimum(counts, 1)
+    if sizes.sum() > k:
+        sizes[np.argsort(-counts, kind="stable")[k:]] = 0
+    while sizes.sum() < min(k, counts.sum()):
+        lack = np.where(sizes < counts, k * counts / counts.sum() - sizes, -np.inf)
+        sizes[int(np.argmax(lack))] += 1
+    return sizes
 
 
 def kmeans_snapped(X: Vector, k: int, *, y: Any = None, rng: Any = None) -> Chosen:
@@ -114,17 +114,17 @@ def cover(near: npt.NDArray[np.bool_], codes: Indices, k: int) -> Indices:
     right = near & same
     gains = right.sum(axis=1) - wrong
     covered = np.zeros(len(codes), bool)
-    chosen: list[int] = []
-    while len(chosen) < k:
-        gains[chosen] = np.iinfo(np.int64).min
+    units: list[int] = []
+    while len(units) < k:
+        gains[units] = np.iinfo(np.int64).min
         j = int(gains.argmax())
-        if gains[j] <= 0 and chosen:
+        if gains[j] <= 0 and units:
             break
-        chosen.append(j)
+        units.append(j)
         fresh = np.flatnonzero(right[j] & ~covered)
         covered[fresh] = True
         gains = gains - right[fresh].sum(axis=0)
-    return np.array(chosen)
+    return np.array(units)
 
 
 def _missed(squared: npt.NDArray[np.floating[Any]], codes: Indices, units: Indices) -> float:

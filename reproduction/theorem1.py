@@ -40,21 +40,21 @@ def subset_by_projection(integers: Sequence[int], k: int) -> tuple[float, tuple[
 
 def subset_by_enumeration(integers: Sequence[int], k: int) -> bool:
     """Whether some k of the integers sum to zero, by trying all."""
-    return any(sum(chosen) == 0 for chosen in combinations(integers, k))
+    return any(sum(subset) == 0 for subset in combinations(integers, k))
 
 
 def instance(method: str, seed: int, n: int) -> list[int]:
     """N distinct non-zero integers: with a subset planted, as they come, or all positive (so that none exists)."""
     rng = np.random.default_rng([seed, 1])
     pool = np.arange(1, MAX_INTEGER + 1)
-    found = [int(v) for v in rng.choice(pool, n, replace=False)]
+    integers = [int(v) for v in rng.choice(pool, n, replace=False)]
     if method.startswith("positive"):
-        return found
-    found = [v if rng.random() < 0.5 else -v for v in found]
+        return integers
+    integers = [v if rng.random() < 0.5 else -v for v in integers]
     if method.startswith("planted"):
-        rest = -sum(found[: 1 + int(rng.integers(1, n - 1))])
-        found[-1] = rest if rest and rest not in found[:-1] else found[-1]
-    return found
+        rest = -sum(integers[: 1 + int(rng.integers(1, n - 1))])
+        integers[-1] = rest if rest and rest not in integers[:-1] else integers[-1]
+    return integers
 
 
 def measure(setting: Setting, seed: int, method: str) -> list[Row]:
@@ -95,8 +95,8 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
         round(row.train) == row.test and abs(row.train - row.test) < 1e-9 for row in answers
     )
     exist = sum(row.test == 0.0 for row in answers)
-    found = [row for method in METHODS[3:] for row in table.of(method) if row.x > 0]
-    zero = sum(row.train == 0.0 for row in found)
+    sums = [row for method in METHODS[3:] for row in table.of(method) if row.x > 0]
+    zero = sum(row.train == 0.0 for row in sums)
     text = f"{len(answers)} questions (set, k), sets of {int(max(row.x for row in answers))} integers; "
     text += "enumeration is the truth"
     tells = Reading(
@@ -106,8 +106,8 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
     )
     finds = Reading(
         "where there is one, the projection's support is one",
-        zero == len(found) == exist_of(table),
-        f"the entries found sum to zero in {zero} of {len(found)}",
+        zero == len(sums) == exist_of(table),
+        f"the entries found sum to zero in {zero} of {len(sums)}",
     )
     text += "; q_k is a table of 2^n entries here, the reduction is polynomial only for a q given by a rule"
     return [

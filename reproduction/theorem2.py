@@ -76,7 +76,7 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
         q = np.zeros(space.size)
         q[state] = 1.0 + delta
         began = time.perf_counter()
-        found = C.project(q)
+        projected = C.project(q)
         seconds = time.perf_counter() - began
         optimum = ((q - best.project(q)) ** 2).sum()
         promised = (2.0**-k + (1.0 + delta) ** 2) / delta**2 - 1.0
@@ -85,7 +85,7 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
                 seed,
                 method,
                 delta,
-                float(((q - found) ** 2).sum() / optimum - 1.0),
+                float(((q - projected) ** 2).sum() / optimum - 1.0),
                 promised,
                 seconds,
             )

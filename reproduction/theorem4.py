@@ -137,28 +137,25 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
     """The gap along the path beside the bound, or one constant beside what the theorem says of it."""
     kind, _, part = method.partition(": ")
     kappa, projection = kind.removeprefix("beta/alpha=").split(", ")
-    found = path(float(kappa), projection, seed)
-    valid = found.stated
+    run = path(float(kappa), projection, seed)
+    valid = run.stated
     if part == "gap":
-        allowed = [found.bound(t) if valid else math.nan for t in range(T + 1)]
+        allowed = [run.bound(t) if valid else math.nan for t in range(T + 1)]
         return [
-            Row(seed, method, t, float(found.gaps[t]), allowed[t], found.seconds)
-            for t in range(T + 1)
+            Row(seed, method, t, float(run.gaps[t]), allowed[t], run.seconds) for t in range(T + 1)
         ]
     if part == "distance":
         return [
-            Row(seed, method, t, float(found.distances[t]), found.radius, found.seconds)
+            Row(seed, method, t, float(run.distances[t]), run.radius, run.seconds)
             for t in range(T + 1)
         ]
-    inside = (
-        math.nan if found.beta >= 2 * found.alpha else 1.0 / (2.0 - found.beta / found.alpha) - 1.0
-    )
+    inside = math.nan if run.beta >= 2 * run.alpha else 1.0 / (2.0 - run.beta / run.alpha) - 1.0
     pair = {
-        "phi": (found.phi, inside),
-        "rate": (found.rate, found.eta if valid else math.nan),
-        "c": (float(found.gaps[0]), found.c if valid else math.nan),
+        "phi": (run.phi, inside),
+        "rate": (run.rate, run.eta if valid else math.nan),
+        "c": (float(run.gaps[0]), run.c if valid else math.nan),
     }[part]
-    return [Row(seed, method, T, *pair, found.seconds)]
+    return [Row(seed, method, T, *pair, run.seconds)]
 
 
 METHODS = [

@@ -69,13 +69,15 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
 
         v = np.empty(q.size)
         v[bijection] = q
-        apart = np.abs(gradient_by_differences(as_vectors, v)[bijection] - derivative).max() / scale
+        difference = (
+            np.abs(gradient_by_differences(as_vectors, v)[bijection] - derivative).max() / scale
+        )
         along = slope(lambda e, q=q, phi=phi: F.value(q + e * phi), 1e-3)  # type: ignore[misc] # as above
         off = abs(along - float(derivative @ phi)) / max(
             abs(along), scale * float(np.abs(phi).sum())
         )
         rows.append(
-            Row(seed, method, number, float(apart), float(off), time.perf_counter() - began)
+            Row(seed, method, number, float(difference), float(off), time.perf_counter() - began)
         )
     return rows
 

@@ -22,7 +22,7 @@ from .fault_checks import write_counts
 PATIENCE = 300.0
 """Seconds after which a command hangs."""
 COMMAND = [sys.executable, "-m", "fewer"]
-"""What is run; a test puts a broken one in its place."""
+"""The command; a test puts a broken one in its place."""
 BINS = [
     "bins",
     "counts.csv",
@@ -43,7 +43,7 @@ WRITTEN = ("-o", "--report", "--out")
 
 
 class Process(Protocol):
-    """What is asked of a process: `subprocess.Popen` has it."""
+    """Members asked of a process: `subprocess.Popen` has it."""
 
     pid: int
     returncode: int
@@ -203,7 +203,7 @@ def before_us(code: int, err: str) -> bool:
 
 
 def code_problems(code: int, err: str, expected: tuple[int, ...]) -> list[str]:
-    """What is wrong with an exit code, and with what was said about it."""
+    """Faults of an exit code, and with what was said about it."""
     if code not in expected:
         return [f"exit code {code}, expected {expected}: {err[-300:]}"]
     if code == 2 and (not err.startswith("fewer: ") or err.count("\n") != 1):

@@ -76,7 +76,7 @@ def least(name: str, A: Any, b: Any, weights: Any, low: float, high: float, rule
     solver = clarabel.DefaultSolver(
         sp.csc_matrix(np.triu(quad)), linear, stacked, np.concatenate(ends), cones, settings
     )
-    found = solver.solve()
-    if str(found.status) not in ("Solved", "AlmostSolved"):
+    solution = solver.solve()
+    if str(solution.status) not in ("Solved", "AlmostSolved"):
         return np.inf
-    return loss_of(name, A @ np.asarray(found.x)[:s] - b, weights)
+    return loss_of(name, A @ np.asarray(solution.x)[:s] - b, weights)

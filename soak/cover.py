@@ -89,7 +89,7 @@ class Cover:
         return min(self.face(dims) for dims in combinations(range(self.n), k))
 
     def judged(self, result: Any, k: int) -> list[str]:
-        """What is wrong with a result."""
+        """Faults of a result."""
         dims = result.support.tolist()
         if len(dims) > k or any(j not in range(self.n) for j in dims):
             return [f"columns {dims} are not at most {k} of {self.n}"]
@@ -101,30 +101,30 @@ class Cover:
         best = self.best(k)
         return problems + bounded(result, best, rounding) + optimal(result, value, best, rounding)
 
-    def _distribution(self, found: Any, dims: list[int]) -> list[str]:
+    def _distribution(self, result: Any, dims: list[int]) -> list[str]:
         """Whether it is a distribution on the face."""
-        states = found.states.reshape(len(found), -1)
+        states = result.states.reshape(len(result), -1)
         problems = []
         if len({tuple(row) for row in states.tolist()}) < len(states):
             problems.append("a state is listed twice")
         if not all(self.inside(tuple(row), dims) for row in states.tolist()):
             problems.append(f"states {states.tolist()} lie outside the face of {dims}")
         if (
-            found.weights.min() < 0
-            or found.rest < 0
-            or abs(found.weights.sum() + found.rest - 1) > 1e-9
+            result.weights.min() < 0
+            or result.rest < 0
+            or abs(result.weights.sum() + result.rest - 1) > 1e-9
         ):
-            problems.append(f"weights {found.weights} and rest {found.rest} are no distribution")
+            problems.append(f"weights {result.weights} and rest {result.rest} are no distribution")
         return problems
 
-    def value(self, found: Any) -> Any:
+    def value(self, result: Any) -> Any:
         """F of a distribution with listed states and a rest spread over the others of its face."""
-        states = [tuple(row) for row in found.states.reshape(len(found), -1).tolist()]
-        p = dict(zip(states, wide(found.weights), strict=True))
+        states = [tuple(row) for row in result.states.reshape(len(result), -1).tolist()]
+        p = dict(zip(states, wide(result.weights), strict=True))
         if self.objective == "kl":
-            if found.rest > 0 or any(p[s] > 0 and s not in self.q for s in p):
+            if result.rest > 0 or any(p[s] > 0 and s not in self.q for s in p):
                 return Wide(np.inf)
             return sum(p[s] * np.log(p[s] / self.q[s]) for s in p if p[s] > 0)
-        unlisted = math.prod(found.shape[j] for j in found.dims) - len(states)
+        unlisted = math.prod(result.shape[j] for j in result.dims) - len(states)
         squares = sum((p.get(s, Wide(0)) - self.q.get(s, Wide(0))) ** 2 for s in {*p, *self.q})
-        return squares + (wide(found.rest) ** 2 / unlisted if unlisted else 0)
+        return squares + (wide(result.rest) ** 2 / unlisted if unlisted else 0)

@@ -62,9 +62,9 @@ def weights(rng: Generator, n: int) -> Any:
     kind = rng.integers(4)
     if kind < 2:
         return None
-    found = rng.random(n) if kind == 2 else rng.integers(0, 3, n).astype(np.float64)
-    found[rng.integers(n)] = 1.0
-    return found
+    values = rng.random(n) if kind == 2 else rng.integers(0, 3, n).astype(np.float64)
+    values[rng.integers(n)] = 1.0
+    return values
 
 
 def histogram(rng: Generator, n: int) -> tuple[str, Any]:
@@ -108,7 +108,7 @@ def container(rng: Generator, A: Any, formats: Sequence[str]) -> tuple[str, Any]
 
 
 def unsorted(table: Any) -> Any:
-    """The same csr with the entries of each row in reverse order, as other programs leave it."""
+    """A csr matrix with the entries of each row in reverse order, as other programs leave it."""
     order = np.concatenate(
         [np.arange(b - 1, a - 1, -1) for a, b in zip(table.indptr, table.indptr[1:], strict=False)]
     )

@@ -184,7 +184,7 @@ def many_at_once(
 
 
 def many_at_once_cold(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
-    """The same while everything has to be compiled."""
+    """Run while everything has to be compiled."""
     return many_at_once(rng, folder, cold=True)
 
 

@@ -100,7 +100,7 @@ def call(arguments: list[str]) -> tuple[int, str, str]:
 def alone(arguments: list[str], memory: int) -> tuple[int, str, str]:
     """The command in a process of its own that may grow by `memory` once everything is imported."""
     code = (
-        "import sys, resource, fewer.cli._run, fewer.io.csv, fewer.io.arrays, sklearn.cluster\n"
+        "import sys, resource, fewer.cli.jobs, fewer.io.csv, fewer.io.arrays, sklearn.cluster\n"
         "from fewer.cli import _app\n"
         f"size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() + {memory}\n"
         "resource.setrlimit(resource.RLIMIT_AS, (size, size))\n"
@@ -112,9 +112,9 @@ def alone(arguments: list[str], memory: int) -> tuple[int, str, str]:
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-def judged(found: tuple[int, str, str], codes: tuple[int, ...] = (0, 2)) -> list[str]:
-    """What is wrong with how a command ended: its code, more than one sentence, escape codes, a traceback."""
-    code, out, err = found
+def judged(ended: tuple[int, str, str], codes: tuple[int, ...] = (0, 2)) -> list[str]:
+    """Faults of how a command ended: its code, more than one sentence, escape codes, a traceback."""
+    code, out, err = ended
     wrong = [] if code in codes else [f"exit code {code}, expected {codes}: {err[-300:]!r}"]
     if code == 2 and (not err.startswith("fewer: ") or err.count("\n") != 1 or len(err) > 4000):
         wrong.append(f"not one sentence: {err[:300]!r}")

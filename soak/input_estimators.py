@@ -109,8 +109,8 @@ def refitted(
         model.set_params(**{name: form.value})
         text += f"({name}={form.text})"
     before = fitted(model)
-    given = {name: form.value for name, form in forms.items()}
-    outcome, changed = watched(lambda: model.fit(**given), given)
+    arguments = {name: form.value for name, form in forms.items()}
+    outcome, changed = watched(lambda: model.fit(**arguments), arguments)
     wrong = troubles(outcome) + changed
     if outcome.error is not None and odd.fingerprint(fitted(model)) != odd.fingerprint(before):
         wrong.append("a fit that failed changed the estimator")
@@ -119,5 +119,5 @@ def refitted(
 
 def fitted(model: Any) -> list[Any]:
     """What a fitted model holds, one attribute after the other."""
-    held = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    return [part for name in sorted(held) for part in (name, copy.copy(held[name]))]
+    attributes = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    return [part for name in sorted(attributes) for part in (name, copy.copy(attributes[name]))]

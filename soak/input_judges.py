@@ -16,7 +16,7 @@ def held(p: Any, k: int) -> list[str]:
 
 
 def near(name: str, got: float, true: float, scale: float) -> list[str]:
-    """A sentence where two numbers differ by more than rounding."""
+    """Say where two numbers differ by more than rounding."""
     close = got == true or abs(got - true) <= 1e-7 * max(abs(true), scale)
     return [] if close else [f"{name} is {got!r}, recomputed {true!r}"]
 
@@ -55,9 +55,10 @@ def judge_bins(result: Any, a: dict[str, Any]) -> list[str]:
     """The difference of the cumulative distributions recomputed."""
     wrong = held(result.p, a["k"])
     if a.get("preserve", "cdf") == "cdf":
-        apart = np.cumsum(result.p - a["counts"] / a["counts"].sum())[:-1]  # the last is 1 - 1
+        difference = np.cumsum(result.p - a["counts"] / a["counts"].sum())[:-1]  # the last is 1 - 1
         true = float(
-            (np.diff(a["positions"]) if "positions" in a else np.ones(apart.size)) @ apart**2
+            (np.diff(a["positions"]) if "positions" in a else np.ones(difference.size))
+            @ difference**2
         )
         wrong += near("value", result.value, true, 1.0)
     return wrong
@@ -72,8 +73,8 @@ def judge_points(result: Any, a: dict[str, Any]) -> list[str]:
         if "labels" in a:
             K = K * (a["labels"][:, None] == a["labels"][None])
         t = a.get("sample_weight", np.ones(len(X)))
-        apart = result.p - t / t.sum()
-        wrong += near("value", result.value, float(apart @ K @ apart), 1.0)
+        difference = result.p - t / t.sum()
+        wrong += near("value", result.value, float(difference @ K @ difference), 1.0)
     return wrong
 
 

@@ -13,9 +13,9 @@ from .input_calls import COMMON, Arg, Rng, Target, codes, eighths, matrix, some_
 def options(rng: Rng) -> Iterator[Target]:
     """The jobs once more, with what the plain targets leave out."""
     X = eighths(rng, 7, 2) + 4.0 * (np.arange(7) % 3)[:, None]
-    held = {"include": Arg([0], "units", 0.3), "exclude": Arg([1], "units", 0.3)}
+    limits = {"include": Arg([0], "units", 0.3), "exclude": Arg([1], "units", 0.3)}
     yield Target("points with limits", fewer.points, {
-        "X": Arg(X, "table", sparse=True), "k": Arg(3, "integer"), "gamma": Arg(0.5, "bandwidth"), **held,
+        "X": Arg(X, "table", sparse=True), "k": Arg(3, "integer"), "gamma": Arg(0.5, "bandwidth"), **limits,
         "groups": Arg(np.arange(7) % 3, "labels", 0.4),
         "max_per_group": Arg(2, "integer", 0.4), "min_per_group": Arg(1, "any", 0.2),
         "min_weight": Arg(0.125, "number", 0.3), "max_weight": Arg(0.75, "number", 0.3),
@@ -27,7 +27,7 @@ def options(rng: Rng) -> Iterator[Target]:
         "target_weight": Arg(1.0 + eighths(rng, 5), "table", 0.4), **COMMON,
     })  # fmt: skip
     yield Target("points of units", fewer.points, {
-        "X": Arg(X, "table", sparse=True), "k": Arg(2, "integer"), "units": Arg(np.arange(7) // 2, "labels"), **held,
+        "X": Arg(X, "table", sparse=True), "k": Arg(2, "integer"), "units": Arg(np.arange(7) // 2, "labels"), **limits,
         **COMMON,
     })  # fmt: skip
     yield Target("points that move", fewer.points, {
@@ -36,7 +36,7 @@ def options(rng: Rng) -> Iterator[Target]:
     yield Target("dims with options", fewer.dims, {
         "X": Arg(codes(rng), "table", sparse=True), "k": Arg(2, "integer", 0.8),
         "units": Arg(np.array([0, 0, 1, 2]), "labels", 0.4), "costs": Arg(1.0 + eighths(rng, 4), "table", 0.4),
-        "budget": Arg(2.0, "number", 0.3), **held, **COMMON,
+        "budget": Arg(2.0, "number", 0.3), **limits, **COMMON,
     })  # fmt: skip
     yield Target("bins with bars", fewer.bins, {
         "counts": Arg(1.0 + eighths(rng, 6), "table"), "k": Arg(2, "integer"), "contiguous": Arg(True, "any"),

@@ -51,8 +51,8 @@ def case(rng: Rng) -> tuple[str, list[str]]:
     target = targets[int(rng.integers(len(targets)))]
     forms = drawn(target, rng)
     text = f"{target.name}({', '.join(f'{name}={form.text}' for name, form in forms.items())})"
-    given = {name: form.value for name, form in forms.items()}
-    outcome, changed = watched(lambda: target.call(**given), given)
+    arguments = {name: form.value for name, form in forms.items()}
+    outcome, changed = watched(lambda: target.call(**arguments), arguments)
     wrong = troubles(outcome) + changed
     if all(form.same for form in forms.values()) and not dense_only(forms):
         wrong += judged(target, outcome, forms)
@@ -67,12 +67,12 @@ def dense_only(forms: dict[str, odd.Form]) -> bool:
 
 def drawn(target: Target, rng: Rng) -> dict[str, odd.Form]:
     """The arguments of a call: one or two of them odd, the others plain."""
-    chosen = [name for name, arg in target.args.items() if rng.random() < arg.given]
+    names = [name for name, arg in target.args.items() if rng.random() < arg.given]
     count = int(rng.choice([0, 1, 1, 1, 2]))
-    movable = [name for name in chosen if target.args[name].kind != "plain"]
+    movable = [name for name in names if target.args[name].kind != "plain"]
     oddly = set(rng.permutation(movable)[:count].tolist())
     return {
-        name: (odd_form if name in oddly else plain_form)(target.args[name], rng) for name in chosen
+        name: (odd_form if name in oddly else plain_form)(target.args[name], rng) for name in names
     }
 
 
@@ -224,9 +224,9 @@ FORMS: dict[str, Callable[[Arg, Rng], odd.Form]] = {
 }  # fmt: skip
 
 
-def watched(call: Callable[[], Any], given: dict[str, Any]) -> tuple[Outcome, list[str]]:
+def watched(call: Callable[[], Any], arguments: dict[str, Any]) -> tuple[Outcome, list[str]]:
     """Make a call; what came of it, and which of the caller's things it changed."""
-    before = {name: odd.fingerprint(value) for name, value in given.items()}
+    before = {name: odd.fingerprint(value) for name, value in arguments.items()}
     answer, error = None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -237,7 +237,7 @@ def watched(call: Callable[[], Any], given: dict[str, Any]) -> tuple[Outcome, li
     leaked = [f"{w.category.__name__}: {w.message}" for w in caught if not deliberate(w)]
     changed = [
         f"the caller's {name} was changed"
-        for name, value in given.items()
+        for name, value in arguments.items()
         if odd.fingerprint(value) != before[name]
     ]
     return Outcome(answer, error, leaked), changed
@@ -249,7 +249,7 @@ def deliberate(w: warnings.WarningMessage) -> bool:
 
 
 def troubles(outcome: Outcome) -> list[str]:
-    """What is wrong with how a call ended, whatever was asked."""
+    """Faults of how a call ended, whatever was asked."""
     wrong = [f"a warning leaked: {text:.120}" for text in outcome.leaked]
     error = outcome.error
     if error is None or isinstance(error, NotFittedError):
@@ -263,7 +263,7 @@ def troubles(outcome: Outcome) -> list[str]:
 
 
 def judged(target: Target, outcome: Outcome, forms: dict[str, odd.Form]) -> list[str]:
-    """What is wrong with the answer to arguments that mean the plain ones."""
+    """Faults of the answer to arguments that mean the plain ones."""
     plain = {name: target.args[name].plain for name in forms}
     plain.update({name: forms[name].value for name in forms if target.args[name].kind == "choice"})
     if outcome.error is not None:

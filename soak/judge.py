@@ -1,4 +1,4 @@
-"""What is checked of every answer."""
+"""Checks of every answer."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -73,7 +73,7 @@ def guarded(trial: Trial) -> tuple[Result | None, list[str]]:
 
 
 def judged(trial: Trial, result: Result) -> list[str]:
-    """What is wrong with a result."""
+    """Faults of a result."""
     problems = sound(result)
     if trial.problem is not None and trial.region is not None and trial.refuse != "must":
         outside = trial.region.trouble(result.p, result.support)
@@ -119,7 +119,7 @@ def sound(result: Result) -> list[str]:
 
 
 def claims(result: Result, value: Any, best: Any, scale: Any, positive: bool) -> list[str]:
-    """What is wrong with value, bound and status, given F(p), the optimum and the size of the problem's numbers."""
+    """Faults of value, bound and status, given F(p), the optimum and the size of the problem's numbers."""
     rounding = ROUND * scale
     return [
         *as_reported(result, value, rounding),

@@ -116,4 +116,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "terms with": restricted,
     "dims with": chosen,
 }
-"""What is called where that is no job with its own defaults."""
+"""Calls that are no job with its own defaults."""

@@ -237,7 +237,7 @@ JOBS = {
     ),
 }
 BY_ROWS = ("points", "bins", "units", "points with")
-"""What is chosen are rows or bins, not columns."""
+"""Jobs that choose rows or bins, not columns."""
 LARGE = ("wide", "held out", "terms with", "points with", "units", "dims with")
 """Inputs that are not kept beside others."""
 
@@ -392,8 +392,8 @@ def judged(result: Any, data: tuple[Any, ...], call: Call) -> list[str]:
         few = p.size <= call.k
     else:
         p = np.asarray(result.p)
-        held = len(result.units) if function == "units" else np.count_nonzero(p)
-        few = held <= call.k and p.size == data[0].shape[0 if function in BY_ROWS else 1]
+        count = len(result.units) if function == "units" else np.count_nonzero(p)
+        few = count <= call.k and p.size == data[0].shape[0 if function in BY_ROWS else 1]
     if not few or p.min() < 0 or abs(p.sum() - 1) > 1e-9:
         problems.append(
             f"infeasible: {np.count_nonzero(p)} of {p.size}, least {p.min()}, sum {p.sum()!r}, {result.support}"

@@ -20,23 +20,23 @@ def answers(_: int = 0) -> list[Any]:
         rng.standard_normal((12, 9)),
         rng.integers(0, 2, (40, 8)),
     )
-    found = [
+    results = [
         fewer.bins(counts=counts, k=4),
         fewer.terms(A, A[:, :3].mean(axis=1), 3, rng=0),
         fewer.dims(rows, 3, rng=0),
     ]
-    return [(result.support.tolist(), float(result.value)) for result in found]
+    return [(result.support.tolist(), float(result.value)) for result in results]
 
 
 def main(method: str) -> int:
     """Threads first, so that they are the ones who compile; then processes."""
     with ThreadPoolExecutor(THREADS) as pool:
-        found = list(pool.map(answers, range(THREADS)))
+        everything = list(pool.map(answers, range(THREADS)))
     with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context(method)) as processes:
-        found += list(processes.map(answers, range(PROCESSES)))
+        everything += list(processes.map(answers, range(PROCESSES)))
     alone = answers()
-    wrong = [answer for answer in found if answer != alone]
-    print(f"{len(wrong)} of {len(found)} differ from {alone}: {wrong[:1]}")
+    wrong = [answer for answer in everything if answer != alone]
+    print(f"{len(wrong)} of {len(everything)} differ from {alone}: {wrong[:1]}")
     return int(bool(wrong))
 
 

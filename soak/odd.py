@@ -60,7 +60,7 @@ def number(rng: Rng, value: float) -> Form:
 
 
 def integer(rng: Rng, value: int) -> Form:
-    """The same for an integer; a float is none, even when it is whole."""
+    """An odd form of an integer; a float is none, even when it is whole."""
     if rng.random() < 0.4:
         wrong = WRONG_NUMBERS[int(rng.integers(len(WRONG_NUMBERS)))]
         return Form(text_of(wrong), wrong, same=False)
@@ -440,8 +440,8 @@ def fingerprint(x: Any) -> Any:
     if sp.issparse(x):
         names = ("data", "indices", "indptr", "offsets", "rows", "coords")
         arrays = [getattr(x, name) for name in names if x.format != "dok" and hasattr(x, name)]
-        held = sorted(x.items()) if x.format == "dok" else arrays
-        return x.format, x.shape, [fingerprint(part) for part in held]
+        items = sorted(x.items()) if x.format == "dok" else arrays
+        return x.format, x.shape, [fingerprint(part) for part in items]
     if isinstance(x, (pd.DataFrame, pd.Series)):
         return str(x.dtypes), repr(np.asarray(x, object).tolist())
     if isinstance(x, (pl.DataFrame, pl.Series)):

@@ -98,7 +98,7 @@ def aimed_points(rng: Generator) -> Trial:
 
 
 def against(problem: Any, region: Region, result: Any, p: Any) -> list[str]:
-    """What is wrong with a result whose weights are p in the referee's own numbering."""
+    """Faults of a result whose weights are p in the referee's own numbering."""
     outside = region.trouble(p)
     best, _ = optimum(problem, region)
     return outside or claims(result, problem.value(p), best, problem.scale, problem.positive)

@@ -146,7 +146,7 @@ class Own:
 
 
 class OwnQuadratic(Own):
-    """The same with all that a quadratic offers."""
+    """A user's own class with all that a quadratic offers."""
 
     def linear(self, units: Any) -> Any:
         """The entries of m."""

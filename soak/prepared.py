@@ -20,7 +20,7 @@ LIBRARIES = (
     "rich.progress",
     "rich.table",
 )
-"""What is imported ahead; not polars, whose threads a forked process would lack."""
+"""Modules imported ahead; not polars, whose threads a forked process would lack."""
 
 
 def next_command() -> list[str]:

@@ -18,7 +18,7 @@ Wide = np.longdouble
 ROUND = 1e-12
 """Rounding that is allowed, as a share of a problem's own scale."""
 NEAR = 1e-9
-"""The same, as a share of the value."""
+"""The tolerance as a share of the value."""
 
 
 def wide(x: Any) -> Any:
@@ -228,7 +228,7 @@ class Region:
 
     @property
     def empty(self) -> bool:
-        """Whether there is no member at all."""
+        """True where there is no member at all."""
         return not any(
             len(s) * self.low <= 1 + ROUND and len(s) * self.high >= 1 - ROUND
             for s in self.supports
@@ -412,12 +412,12 @@ def similarities(X: Any, name: str, gamma: float = 1.0) -> Any:
         length = np.sqrt((unit * unit).sum(axis=1, keepdims=True))
         unit = unit / np.where(length > 0, length, 1)
         return unit @ unit.T
-    apart = rows[:, None] - rows[None]
+    differences = rows[:, None] - rows[None]
     if name == "hamming":
-        return np.exp(-gamma * (apart != 0).mean(axis=2, dtype=Wide))
+        return np.exp(-gamma * (differences != 0).mean(axis=2, dtype=Wide))
     if name == "laplace":
-        return np.exp(-gamma * np.abs(apart).sum(axis=2))
-    r = np.sqrt((apart * apart).sum(axis=2))
+        return np.exp(-gamma * np.abs(differences).sum(axis=2))
+    r = np.sqrt((differences * differences).sum(axis=2))
     if name == "rbf":
         return np.exp(-gamma * r * r)
     s = np.sqrt(Wide(3 if name == "matern32" else 5)) * gamma * r

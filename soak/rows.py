@@ -92,27 +92,27 @@ def damaged(rng: Generator) -> tuple[str, list[str]]:
         content, pages = path.read_bytes(), ending == "parquet" and rng.random() < 0.7
         cut = int(rng.uniform(0.1, 0.6) * len(content))
         path.write_bytes(content[:4] + content[cut:] if pages else content[:cut])
-        found = solved(job, f"{name}/v*.{ending}", memory)
+        outcome = solved(job, f"{name}/v*.{ending}", memory)
     what = "pages" if pages else "all"
     text = (
         f"{job} of {sizes.tolist()} rows in {ending}, {what} of {path.name} cut at {cut}, {memory}"
     )
-    return text, refused(found, path.name)
+    return text, refused(outcome, path.name)
 
 
-def refused(found: Any, word: str) -> list[str]:
+def refused(outcome: Any, word: str) -> list[str]:
     """Whether an answer is a sentence with a word."""
-    if not isinstance(found, str):
-        return [f"it answers {found[0]}, {found[2]!r}"]
-    return [] if word in found else [f"the sentence does not name {word}: {found}"]
+    if not isinstance(outcome, str):
+        return [f"it answers {outcome[0]}, {outcome[2]!r}"]
+    return [] if word in outcome else [f"the sentence does not name {word}: {outcome}"]
 
 
-def one_state(found: Any, states: list[Any]) -> list[str]:
+def one_state(outcome: Any, states: list[Any]) -> list[str]:
     """Whether an answer is a sentence, or that of one state of the rows."""
-    if isinstance(found, str) or found in states:
+    if isinstance(outcome, str) or outcome in states:
         return []
     return [
-        f"it answers {found[0]}, {found[2]!r}; the states of the rows give {[(s[0], s[2]) for s in states]}"
+        f"it answers {outcome[0]}, {outcome[2]!r}; the states of the rows give {[(s[0], s[2]) for s in states]}"
     ]
 
 
@@ -143,13 +143,13 @@ def rewritten(rng: Generator) -> tuple[str, list[str]]:
 
         other = threading.Thread(target=change)
         other.start()
-        found = solved(job, path, memory)
+        outcome = solved(job, path, memory)
         other.join()
     how = "replaced" if replaces else "written again"
     text = f"{job} of {ending}, {count} rows {how} by {len(later)} after {delay:.3f} s, {memory}"
     return text, [
         f"undisturbed: {state}" for state in states if isinstance(state, str)
-    ] or one_state(found, states)
+    ] or one_state(outcome, states)
 
 
 def passes(rng: Generator) -> tuple[str, list[str]]:

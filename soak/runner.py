@@ -29,7 +29,7 @@ class Task(NamedTuple):
 
 @dataclass
 class Row:
-    """What is known of one part."""
+    """Counts and failures of one part."""
 
     part: Part
     module: str

@@ -1,4 +1,4 @@
-"""The same numbers in every container, memory order and number of threads, and in overlapping calls: one answer."""
+"""One answer for the same numbers in every container, memory order and number of threads, and in overlapping calls."""
 
 import time
 from collections.abc import Callable
@@ -42,11 +42,11 @@ def case(rng: Generator) -> tuple[str, list[str]]:
     if alone < 1.0:
         began = time.perf_counter()
         with ThreadPoolExecutor(THREADS) as pool:
-            found = list(pool.map(lambda _: answer(solve, X), range(CALLS)))
+            answers = list(pool.map(lambda _: answer(solve, X), range(CALLS)))
         took = time.perf_counter() - began
         problems += [
             problem
-            for other in found
+            for other in answers
             for problem in differences("a call beside others", other, expected)
         ][:1]
         if took > CALLS * SLOWER * alone + FREE:
@@ -70,22 +70,22 @@ def answer(solve: Solved, X: Any) -> Any:
     )
 
 
-def differences(form: str, found: Any, expected: Any, size: float = 1.0) -> list[str]:
-    """What is wrong with an answer in another form; sums over sparse rows may be rounded differently.
+def differences(form: str, got: Any, expected: Any, size: float = 1.0) -> list[str]:
+    """Faults of an answer in another form; sums over sparse rows may be rounded differently.
 
     `size` is that of the largest squares that are summed.
     """
-    if found == expected or isinstance(expected, str):
-        return [] if type(found) is type(expected) else [f"{form}: {found!r}, not {expected!r}"]
+    if got == expected or isinstance(expected, str):
+        return [] if type(got) is type(expected) else [f"{form}: {got!r}, not {expected!r}"]
     if (
         form.startswith("csr")
-        and not isinstance(found, str)
-        and np.isclose(found[2], expected[2], rtol=1e-6, atol=1e-12 * max(size, 1.0))
+        and not isinstance(got, str)
+        and np.isclose(got[2], expected[2], rtol=1e-6, atol=1e-12 * max(size, 1.0))
     ):
         return []
     shown = [
         answer if isinstance(answer, str) else (answer[0], *answer[2:])
-        for answer in (found, expected)
+        for answer in (got, expected)
     ]
     return [f"{form}: {shown[0]}, not {shown[1]}"]
 

@@ -45,7 +45,7 @@ Check = Callable[[Path, signal.Signals | None, int, str], list[str]]
 
 
 def next_run(folder: Path, arguments: list[str], check: Check) -> list[str]:
-    """The same command once more, with nothing in its way: it cleans up and ends well."""
+    """Run the command once more, with nothing in its way: it cleans up and ends well."""
     code, err = finish(begin(folder, arguments, fresh=False))
     return [
         f"the next run: {problem}"
@@ -76,7 +76,7 @@ def files() -> tuple[list[str], Callable[[Path], Path], Check]:
 
 
 def heeded(sign: signal.Signals | None, code: int, err: str) -> list[str]:
-    """What is wrong with how a command ended after Ctrl-C."""
+    """Faults of how a command ended after Ctrl-C."""
     if sign is None:
         return []
     return code_problems(code, err, (0, 130)) + (

@@ -41,7 +41,7 @@ class Case:
         return int(self.A.shape[1])
 
     def limits(self) -> dict[str, Any]:
-        """The same as `SparseSimplex` takes it, each row of G and h in a unit of its own."""
+        """Limits as `SparseSimplex` takes them, each row of G and h in a unit of its own."""
         from fewer import Conditions
 
         more: dict[str, Any] = (
@@ -73,9 +73,9 @@ class Case:
 
     def violation(self, p: Any) -> float:
         """How far weights miss any condition on them."""
-        held = p[p > 0]
-        missed = [abs(p.sum() - 1), -p.min(), held.max() - self.bounds["max_weight"]]
-        missed.append(self.bounds["min_weight"] - held.min())
+        positive = p[p > 0]
+        missed = [abs(p.sum() - 1), -p.min(), positive.max() - self.bounds["max_weight"]]
+        missed.append(self.bounds["min_weight"] - positive.min())
         weight = np.bincount(self.groups, p)
         if "max_group_weight" in self.bounds:
             missed.append(float((weight - self.bounds["max_group_weight"]).max()))
@@ -223,20 +223,20 @@ def terms_case(rng: np.random.Generator) -> tuple[str, list[str]]:
     try:
         C = fewer.SparseSimplex(space, asked.k, **asked.limits())
         F = kinds[loss](space, asked.A, asked.b, asked.sample_weight)
-        found = fewer.minimize(F, C, solver, rng=0)
+        result = fewer.minimize(F, C, solver, rng=0)
     except fewer.InvalidInput as error:
         return text, [f"it refuses, the optimum is {best}: {error}"] if np.isfinite(best) else []
-    return text, judged(asked, found, best, solver)
+    return text, judged(asked, result, best, solver)
 
 
-def judged(asked: Case, found: Any, best: float, solver: str) -> list[str]:
-    """What is wrong with an answer."""
+def judged(asked: Case, result: Any, best: float, solver: str) -> list[str]:
+    """Faults of an answer."""
     if not np.isfinite(best):
         return (
-            [f"nothing is feasible, and it answers {found.p}"]
-            if asked.violation(found.p) > NEAR
+            [f"nothing is feasible, and it answers {result.p}"]
+            if asked.violation(result.p) > NEAR
             else []
         )
-    missed = asked.violation(found.p)
+    missed = asked.violation(result.p)
     problems = [f"a condition is missed by {missed:.1e}"] if missed > 1e-7 else []
-    return problems + faults(found, best, solver)
+    return problems + faults(result, best, solver)

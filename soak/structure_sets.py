@@ -14,18 +14,18 @@ NEAR = 1e-6
 """How near the referee, an interior-point method, comes to the truth, relative to 1 + |F|."""
 
 
-def faults(found: Any, best: float, solver: str, tol: float | None = None) -> list[str]:
-    """What is wrong with value, bound and status beside the true optimum."""
+def faults(result: Any, best: float, solver: str, tol: float | None = None) -> list[str]:
+    """Faults of value, bound and status beside the true optimum."""
     tol = NEAR * (1.0 + abs(best)) if tol is None else tol
     problems = []
-    if found.value < best - tol:
-        problems.append(f"value {found.value!r} is below the referee's optimum {best!r}")
-    if found.bound is not None and found.bound > best + tol:
-        problems.append(f"bound {found.bound!r} is above the optimum {best!r}")
-    if found.status.name == "OPTIMAL" and found.value > best + tol:
-        problems.append(f"OPTIMAL is said at {found.value!r}; the optimum is {best!r}")
-    if solver == "exact" and found.status.name != "OPTIMAL":
-        problems.append(f"exact ends with {found.status.name}: {found.value!r}, {found.bound!r}")
+    if result.value < best - tol:
+        problems.append(f"value {result.value!r} is below the referee's optimum {best!r}")
+    if result.bound is not None and result.bound > best + tol:
+        problems.append(f"bound {result.bound!r} is above the optimum {best!r}")
+    if result.status.name == "OPTIMAL" and result.value > best + tol:
+        problems.append(f"OPTIMAL is said at {result.value!r}; the optimum is {best!r}")
+    if solver == "exact" and result.status.name != "OPTIMAL":
+        problems.append(f"exact ends with {result.status.name}: {result.value!r}, {result.bound!r}")
     return problems
 
 
@@ -71,20 +71,20 @@ def groups_case(rng: np.random.Generator) -> Drawn:
         "downside": fewer.DownsideError,
     }
     best = min(least(loss, A[:, S], b, np.ones(r), 0.0, 1.0, {}) for S in unions(inside, k, most))
-    found = fewer.minimize(
+    result = fewer.minimize(
         kinds[loss](space, A, b),
         C,
         "exchange" if loss == "absolute" and solver == "iht" else solver,
         rng=0,
     )
-    used = set(np.flatnonzero(found.p).tolist())
+    used = set(np.flatnonzero(result.p).tolist())
     member = any(used <= set(S) for S in unions(inside, k, most))
     problems = (
         []
-        if member and abs(found.p.sum() - 1.0) < 1e-9 and found.p.min() >= 0.0
+        if member and abs(result.p.sum() - 1.0) < 1e-9 and result.p.min() >= 0.0
         else ["it is no member"]
     )
-    return f"{kind} groups by {solver}, {loss}", problems + faults(found, best, solver)
+    return f"{kind} groups by {solver}, {loss}", problems + faults(result, best, solver)
 
 
 def covered(X: Any, weights: Any, columns: Any, objective: str) -> float:
@@ -130,13 +130,13 @@ def dims_case(rng: np.random.Generator) -> Drawn:
     first = {u: int(np.flatnonzero(labels == u)[0]) for u in units}
     text = f"dims by {solver}, {objective}, {sorted(asked)}, {sorted(more)}, include {held}, exclude {never}"
     try:
-        found = fewer.dims(
+        result = fewer.dims(
             X, **asked, **more, objective=objective, sample_weight=weights, solver=solver, rng=0,
             include=[first[u] for u in held], exclude=[first[u] for u in never],
         )  # fmt: skip
     except fewer.InvalidInput as error:
         return text, [f"it refuses, the optimum is {best}: {error}"] if best < math.inf else []
-    kept = found.indices
+    kept = result.indices
     problems = (
         [] if set(labels[kept]).isdisjoint(np.delete(labels, kept)) else ["a unit is not whole"]
     )
@@ -146,11 +146,11 @@ def dims_case(rng: np.random.Generator) -> Drawn:
         problems.append("it keeps more than k units")
     if not set(held) <= set(labels[kept]) or set(never) & set(labels[kept]):
         problems.append("include or exclude is missed")
-    if not math.isclose(found.value, covered(X, weights, kept, objective), abs_tol=1e-10):
+    if not math.isclose(result.value, covered(X, weights, kept, objective), abs_tol=1e-10):
         problems.append(
-            f"its value is {found.value!r}, its columns have {covered(X, weights, kept, objective)!r}"
+            f"its value is {result.value!r}, its columns have {covered(X, weights, kept, objective)!r}"
         )
-    return text, problems + faults(found, best, solver, 1e-9)
+    return text, problems + faults(result, best, solver, 1e-9)
 
 
 def by_bars(x: Any, k: int) -> float:
@@ -188,11 +188,11 @@ def bars_case(rng: np.random.Generator) -> Drawn:
     k = int(rng.integers(1, n + 1))
     solver = chosen_from(rng, "exact", "auto")
     p = x / x.sum()
-    found = fewer.bins(counts=x if kind == "counts" else p, k=k, contiguous=True, solver=solver)
-    bars = int(np.count_nonzero(np.diff(found.p))) + 1
-    problems = [] if bars <= k and abs(found.p.sum() - 1) < 1e-9 else [f"{bars} bars"]
+    result = fewer.bins(counts=x if kind == "counts" else p, k=k, contiguous=True, solver=solver)
+    bars = int(np.count_nonzero(np.diff(result.p))) + 1
+    problems = [] if bars <= k and abs(result.p.sum() - 1) < 1e-9 else [f"{bars} bars"]
     return f"{k} bars of {n} bins, {kind}, by {solver}", problems + faults(
-        found, by_bars(p, k), "exact", 1e-12
+        result, by_bars(p, k), "exact", 1e-12
     )
 
 
@@ -233,7 +233,7 @@ def points_case(rng: np.random.Generator) -> Drawn:
     )
     text = f"points by {solver}, k = {k}, {sorted(asked)}"
     try:
-        found = fewer.points(
+        result = fewer.points(
             X,
             k,
             sample_weight=weights,
@@ -245,16 +245,16 @@ def points_case(rng: np.random.Generator) -> Drawn:
         )
     except fewer.InvalidInput as error:
         return text, [f"it refuses, the optimum is {best}: {error}"] if np.isfinite(best) else []
-    held = set(labels[found.indices].tolist())
+    held = set(labels[result.indices].tolist())
     problems = []
     if whole and (
         len(held) > k
-        or set(found.indices.tolist()) != set(np.flatnonzero(np.isin(labels, list(held))).tolist())
+        or set(result.indices.tolist()) != set(np.flatnonzero(np.isin(labels, list(held))).tolist())
     ):
         problems.append("units are not whole, or too many")
     if not np.isfinite(best):
-        return text, [*problems, f"no support has these counts, and it answers {found.indices}"]
-    return text, problems + faults(found, best, solver)
+        return text, [*problems, f"no support has these counts, and it answers {result.indices}"]
+    return text, problems + faults(result, best, solver)
 
 
 KINDS: dict[str, Callable[[np.random.Generator], Drawn]] = {

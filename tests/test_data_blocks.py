@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 from fewer import InvalidInput
-from fewer import parallel as _blocks
 from fewer.tables import encode as encode
 from fewer.tables.column import columns_of
 from fewer.tables.encode import encoded
+from fewer.threads import in_threads
 
 RNG = np.random.default_rng(0)
 
@@ -47,6 +47,6 @@ def test_numbers_whose_sum_overflows_are_taken_and_infinite_ones_refused():
 
 
 def test_work_in_threads_keeps_its_order_and_raises_what_the_first_raised():
-    assert _blocks.in_threads(lambda i: i * i, range(50)) == [i * i for i in range(50)]
+    assert in_threads(lambda i: i * i, range(50)) == [i * i for i in range(50)]
     with pytest.raises(ZeroDivisionError):
-        _blocks.in_threads(lambda i: 1 / (i - 3), range(6))
+        in_threads(lambda i: 1 / (i - 3), range(6))

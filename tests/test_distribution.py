@@ -91,51 +91,19 @@ def test_files_are_whole_or_absent(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["kept.npz"]
 
 
-def test_damaged_foreign_and_newer_files_get_a_sentence(tmp_path):
-    _, result = example()
+def test_foreign_files_get_a_sentence(tmp_path):
     path = tmp_path / "kept.npz"
-    result.distribution.save(path)
-    whole = path.read_bytes()
-
-    def refused(sentence):
-        with pytest.raises(InvalidInput, match=sentence):
+    for content, words in (
+        ({"a": np.arange(3)}, "not a distribution saved by fewer: it has no format"),
+        ({"format": np.array("fewer.distribution"), "version": np.array(99)}, "has version 99"),
+        ({"format": np.array("fewer.distribution"), "version": np.array(2)}, "it lacks codes"),
+    ):
+        np.savez(path, **content)
+        with pytest.raises(InvalidInput, match=words):
             Distribution.load(path)
-
-    for length in (0, 10, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:length])
-        refused("damaged or is not a distribution saved by fewer|no format entry")
-    flipped = bytearray(whole)
-    flipped[whole.index(b"weights.npy") + 40] ^= 0xFF
-    path.write_bytes(flipped)
-    refused("damaged")
     path.write_text("hello")
-    refused("damaged or is not a distribution")
-    with path.open("wb") as file:
-        np.save(file, np.arange(3))
-    refused("not a distribution saved by fewer: it has no format")
-    np.savez(path, a=np.arange(3))
-    refused("not a distribution saved by fewer: it has no format")
-    good = dict(np.load(write(path, whole)))
-    for change, sentence in [
-        ({"version": np.array(99)}, "has version 99; this fewer reads versions 1 to 2"),
-        ({"weights": good["weights"] * 2}, "weights are not a distribution"),
-        ({"weights": -good["weights"]}, "weights are not a distribution"),
-        ({"weights": good["weights"][:-1]}, "do not fit together"),
-        ({"codes": good["codes"] + 7}, "outside its space"),
-        ({"dims": good["dims"] + 9}, "outside its space"),
-        (
-            {"weights": np.array(["x"] * len(good["weights"]))},
-            "damaged: weights must hold real numbers",
-        ),
-    ]:
-        np.savez(path, **{**good, **change})
-        refused(sentence)
-    np.savez(path, **{name: value for name, value in good.items() if name != "dims"})
-    refused("it lacks dims")
-    np.savez(path, **{**good, "codes": np.array([{}], dtype=object)})
-    refused("damaged")
-    with pytest.raises(FileNotFoundError):
-        Distribution.load(tmp_path / "absent.npz")
+    with pytest.raises(InvalidInput, match="damaged or is not a distribution"):
+        Distribution.load(path)
 
 
 def with_rest(seed):
@@ -181,11 +149,6 @@ def test_the_rest_of_an_astronomic_face_is_a_count():
         InvalidInput, match=r"states of the face, too many to go through; use sample or pmf"
     ):
         d.expect(sum)
-
-
-def write(path, content):
-    path.write_bytes(content)
-    return path
 
 
 @pytest.mark.parametrize("given", [(), (1,), (2,), (3,), (2, 1), (3, 1), (2, 3), (2, 3, 1)])

@@ -17,9 +17,8 @@ import fewer
 from commands import run
 from fewer import files
 from fewer.cli import _app
-from fewer.files import destination, remove_stale, written_whole
+from fewer.files import destination, written_whole
 
-PART = ".out.csv.0123abcd.part"
 SOURCE = Path(fewer.__file__).parent
 WIDE = "a,b,c\n1,0,1\n0,1,1\n1,1,0\n"
 
@@ -126,41 +125,6 @@ def test_the_mode_of_a_new_file_is_what_the_umask_leaves_and_the_umask_is_never_
         monkeypatch.undo()
         os.umask(mask)
     assert stat.S_IMODE((folder / "out.csv").stat().st_mode) == 0o640
-
-
-def test_parts_of_killed_writers_are_removed_by_the_next(folder):
-    (folder / PART).write_text("half")
-    write("out.csv", b"new")
-    assert names(folder) == ["out.csv", "wide.csv"]
-
-
-def test_parts_of_living_writers_other_files_and_other_people_stay(folder):
-    kept = [".out.csv.mine.part", ".other.csv.0123abcd.part", "out.csv.0123abcd.part"]
-    for name in kept:
-        (folder / name).write_text("not yours")
-    with written_whole("out.csv") as slow:
-        slow.write(b"slow")
-        write("out.csv", b"quick")
-        assert (folder / "out.csv").read_bytes() == b"quick"
-    assert (folder / "out.csv").read_bytes() == b"slow"
-    assert names(folder) == sorted([*kept, "out.csv", "wide.csv"])
-
-
-def test_a_part_stays_while_its_writer_lives_in_another_process_and_goes_with_it(folder):
-    code = (
-        "import sys; from fewer.files import written_whole\n"
-        "with written_whole('out.csv') as file: print('open', flush=True); sys.stdin.read()\n"
-    )
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", code], **pipes) as writer:
-        assert writer.stdout.readline() == b"open\n"
-        write("out.csv", b"first")
-        assert len(names(folder)) == 3
-        writer.kill()
-        writer.wait()
-    assert len(names(folder)) == 3  # killed: it could not tidy up
-    write("out.csv", b"second")
-    assert names(folder) == ["out.csv", "wide.csv"]
 
 
 def test_it_is_on_the_disk_before_it_has_its_name(folder, monkeypatch):
@@ -307,7 +271,7 @@ def test_nothing_is_written_but_by_written_whole():
                 ):
                     places.add((str(path.relative_to(SOURCE)), name))
     assert places == {
-        ("files.py", "fdopen"),
+        ("files.py", "open"),
         ("cli/_process.py", "open"),
         ("io/copies.py", "NamedTemporaryFile"),
     }
@@ -379,7 +343,7 @@ def python(code, cwd):
     return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("module", ["click", "polars", "fewer.report.page"])
+@pytest.mark.parametrize("module", ["click", "polars", "fewer.report.html"])
 def test_ctrl_c_during_an_import_is_130_without_a_traceback(tmp_path, module):
     (tmp_path / "wide.csv").write_text(WIDE)
     code = (
@@ -479,54 +443,25 @@ def test_a_pipe_is_read_like_a_file(tmp_path):
     assert json.loads(out)["k"] == 2
 
 
-def test_a_part_is_held_until_it_has_its_name(folder, monkeypatch):
-    rename = Path.replace
+def test_what_was_begun_is_removed_by_a_process_that_ends_at_once(folder):
+    def ended():
+        with written_whole("out.csv") as file:
+            file.write(b"half")
+            files.remove_begun()
 
-    def meanwhile(part, target):
-        remove_stale(Path(target))  # another writer, at the last moment
-        return rename(part, target)
-
-    monkeypatch.setattr(Path, "replace", meanwhile)
-    write("out.csv", b"new")
-    assert (folder / "out.csv").read_bytes() == b"new"
-
-
-def test_a_link_with_the_name_of_a_part_is_left_alone(folder):
-    (folder / "precious.txt").write_text("precious")
-    (folder / PART).symlink_to("precious.txt")
-    write("out.csv", b"new")
-    assert (folder / PART).is_symlink()
-    assert (folder / "precious.txt").read_text() == "precious"
-
-
-def test_what_was_begun_is_removed_by_a_process_that_ends_at_once(folder, monkeypatch):
-    mine, theirs = folder / "mine.txt", folder / "theirs.txt"
-    begun = [files._new_part(path) for path in (mine, theirs)]
-    files._begun[begun[1][1]] = -1  # as a forked process knows it of its parent
-    files.remove_begun()
-    assert [part.exists() for _, part in begun] == [False, True]
-    for file, part in begun:
-        file.close()
-        files._discard(part)
-    assert files._begun == {}
-
-
-def test_an_interrupt_while_a_part_is_begun_leaves_nothing(folder, monkeypatch):
-    def interrupted(handle, part):
-        assert part.exists()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(files, "_held", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        files.check_writable(folder / "out.csv")
-    assert [path.name for path in folder.iterdir() if path.name.endswith(".part")] == []
-    assert files._begun == {}
-
-
-def test_files_that_were_written_are_not_begun_any_more(folder):
-    with written_whole(folder / "out.csv") as file:
-        file.write(b"all")
-        assert len(files._begun) == 1
-    assert files._begun == {}
+    with pytest.raises(FileNotFoundError):
+        ended()
+    assert names(folder) == ["wide.csv"]
+    write("out.csv", b"all")
     files.remove_begun()
     assert (folder / "out.csv").read_bytes() == b"all"
+
+
+def test_writers_of_one_file_do_not_meet_and_other_files_stay(folder):
+    (folder / ".out.csv.mine.part").write_text("not yours")
+    with written_whole("out.csv") as slow:
+        slow.write(b"slow")
+        write("out.csv", b"quick")
+        assert (folder / "out.csv").read_bytes() == b"quick"
+    assert (folder / "out.csv").read_bytes() == b"slow"
+    assert names(folder) == [".out.csv.mine.part", "out.csv", "wide.csv"]

@@ -17,7 +17,7 @@ import pytest
 
 from fewer import InvalidInput
 from fewer.cli import _app
-from fewer.npy import check_inflated, stored_arrays
+from fewer.npy import stored_arrays
 
 GOOD = "{'descr': '<f8', 'fortran_order': False, 'shape': (6, 2), }\n"
 HEADERS = {
@@ -191,8 +191,7 @@ def declared(path, size, count):
 
 
 def test_bombs_are_refused_by_what_they_declare(tmp_path, refused, monkeypatch):
-    read = []
-    monkeypatch.setattr("fewer.npy._loaded", lambda *args: read.append(args))
+    monkeypatch.setattr(np, "load", lambda *args, **options: pytest.fail("was unpacked"))
     declared(tmp_path / "a.npz", 4 * 10**9, 5 * 10**8)
     assert "bytes to 4 GB; if it is meant so" in refused("bins", tmp_path / "a.npz", "-k", "1")
     declared(tmp_path / "a.npz", 4 * 10**8, 12)
@@ -205,7 +204,6 @@ def test_bombs_are_refused_by_what_they_declare(tmp_path, refused, monkeypatch):
     assert "its head declares 8 MB, the archive 96 bytes" in refused(
         "bins", tmp_path / "a.npz", "-k", "1"
     )
-    assert read == []
 
 
 def test_an_archive_of_many_honest_members_is_a_bomb_by_their_sum(tmp_path, refused, monkeypatch):
@@ -282,27 +280,6 @@ def test_quotes_in_names_are_single(tmp_path, capsys):
 def test_names_with_wildcards_are_names(tmp_path, capsys):
     (tmp_path / "a[1]*.csv").write_text("a,b\n1,0\n1,1\n")
     assert _app.run(["dims", str(tmp_path / "a[1]*.csv"), "-k", "1", "--quiet"]) == 0
-
-
-class Unsearched(list):
-    def __contains__(self, name):
-        raise AssertionError("a search for each of a million columns")
-
-
-def test_columns_are_looked_up_not_searched():
-    from fewer.cli._table import chosen_columns, unused
-
-    class Table:
-        label = "wide.csv"
-        names = Unsearched(["a", "b", "c"])
-        numeric = Unsearched(["a", "b"])
-
-        @staticmethod
-        def expand(names):
-            return names
-
-    assert unused(Table, Unsearched(["a"])) == "Not used (not numbers, or without a name): 'c'."
-    assert chosen_columns(Table, "b,a", "--columns") == ["b", "a"]
 
 
 def wide_table(path, width, row="1"):
@@ -391,7 +368,7 @@ def test_versions_types_and_ends_of_npy_files(tmp_path):
         return stored_arrays(path, "a")[""]
 
     for version in ((1, 0), (2, 0)):
-        assert head(numbers, version).load().tolist() == numbers.tolist()
+        assert head(numbers, version).data.tolist() == numbers.tolist()
     with pytest.raises(InvalidInput, match=r"version 3.0 of npy; expected 1.0 or 2.0"):
         head(numbers, (3, 0))
     for odd in ("[('a', '<f8')]", "'|V8'", "'|S0'"):
@@ -400,17 +377,8 @@ def test_versions_types_and_ends_of_npy_files(tmp_path):
             stored_arrays(path, "a")
     head(numbers, (1, 0))
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(
-        InvalidInput, match="is cut short: its head declares 48 bytes, 47 bytes follow"
-    ):
+    with pytest.raises(InvalidInput, match="its head declares 48 bytes, the file 47 bytes"):
         stored_arrays(path, "a")
-
-
-def test_a_size_that_is_always_inflated_is_and_one_byte_more_is_not(monkeypatch):
-    monkeypatch.setattr("fewer.npy.ALWAYS_INFLATED", 1000)
-    check_inflated("a", 1000, 1)
-    with pytest.raises(InvalidInput, match="would be inflated from 1 bytes to 1 kB"):
-        check_inflated("a", 1001, 1)
 
 
 def with_cell(path, cell):

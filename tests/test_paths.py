@@ -85,7 +85,7 @@ def test_the_bound_over_the_whole_simplex_holds_everywhere_and_is_reached_at_its
     rng = np.random.default_rng(seed)
     F = least_squares(rng.standard_normal((6, 9)), 3.0 * rng.standard_normal(6))
     limits = SparseSimplex(F.space, 9, max_weight=high, exclude=range(barred))
-    units = np.flatnonzero(limits.open)
+    units = np.flatnonzero(limits.rules.open)
     best = refitted(F, limits.rules, units)
     assert best.value == pytest.approx(
         naive.refit_by_clarabel(F.A[:, units], F.b, 0.0, high), rel=1e-7, abs=1e-9

@@ -23,7 +23,7 @@ from fewer import (
     Status,
     points,
 )
-from fewer.jobs.points import merge as _merge
+from fewer.jobs.points import sample as _merge
 from fewer.jobs.points import target as _target
 from fewer.similarity import bandwidth, similarity_of
 

@@ -1,6 +1,5 @@
 """points, true to its word: distances far from the origin, units, outliers, claims, inputs, limits, the command."""
 
-import json
 import math
 import pickle
 import tracemalloc
@@ -13,7 +12,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 from scipy.spatial.distance import cdist
 
 from fewer import (
@@ -29,21 +27,18 @@ from fewer import (
     points,
 )
 from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
-from fewer.cli.points import points as command
 from fewer.deadline import Deadline
 from fewer.distances import distance_blocks
-from fewer.jobs.points import merge as _merge
+from fewer.jobs.points import sample as _merge
 from fewer.jobs.points import target as _target
-from fewer.jobs.points.bandwidth import most_rows
+from fewer.jobs.points.comparison import Standardization
 from fewer.jobs.points.options import PointsOptions
 from fewer.jobs.points.sample import Sample
-from fewer.jobs.points.scaling import Standardization
-from fewer.jobs.points.sums import CandidateRows, RandomFeatures
-from fewer.jobs.points.target import TargetRows, WorkPlan, target_of
+from fewer.jobs.points.sums import CandidateRows
+from fewer.jobs.points.target import WorkPlan, target_of
 from fewer.lazy_rows import LazyRows, in_memory, some_rows
 from fewer.objectives.pairs import OutOfTime
-from fewer.search import _gather
-from fewer.search.quadratic import QuadraticEngine
+from fewer.search.quadratic import QuadraticEngine, pool_width
 from fewer.similarity import similarity_of
 
 OVER = Deadline(-1e6, 1e5)
@@ -279,61 +274,6 @@ WEIGHTS = np.arange(1.0, 41.0)
 KINDS = np.arange(40) % 2
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "npy"])
-@pytest.mark.parametrize(
-    ("gamma", "options"),
-    [
-        ("median", ()),
-        ("median", ("weight",)),
-        ("median", ("label", "weight")),
-        ("scale", ("weight",)),
-        ("cv", ("label",)),
-        ("cv", ("label", "weight")),
-    ],
-)
-def test_the_answer_of_the_command_is_that_of_the_library(tmp_path, kind, options, gamma):
-    frame = pd.DataFrame(TABLE, columns=["a", "b", "c"])
-    path = tmp_path / f"table.{kind}"
-    if kind == "npy":
-        np.save(path, np.column_stack([TABLE, KINDS, WEIGHTS]))
-        names = ["column_1", "column_2", "column_3", "column_4", "column_5"]
-    else:
-        names = ["a", "b", "c", "kind", "mass"]
-        full = pl.from_pandas(frame.assign(kind=KINDS, mass=WEIGHTS))
-        full.write_csv(path) if kind == "csv" else full.write_parquet(path)
-    args = [
-        str(path),
-        "-k",
-        "4",
-        "--columns",
-        ",".join(names[:3]),
-        "--gamma",
-        gamma,
-        "--solver",
-        "exchange",
-        "--json",
-    ]
-    args += ["--label", names[3]] if "label" in options else []
-    args += ["--weight", names[4]] if "weight" in options else []
-    done = CliRunner().invoke(
-        command, [*args, "--quiet"], standalone_mode=False, catch_exceptions=False
-    )
-    answer = json.loads(done.stdout)["answers"][0]
-    data = {
-        "labels": KINDS if "label" in options else None,
-        "sample_weight": WEIGHTS if "weight" in options else None,
-    }
-    table = TABLE if kind == "npy" else frame
-    expected = points(table, 4, gamma=gamma, solver="exchange", rng=0, **data)
-    model = FewerPoints(4, by_label="label" in options, gamma=gamma, solver="exchange")
-    model.fit(table, data["labels"], data["sample_weight"])
-    kept = dict(zip(answer["kept"]["index"], answer["kept"]["weight"], strict=True))
-    assert kept == {int(i): float(expected.p[i]) for i in expected.support}
-    assert answer["error"] == expected.value
-    if gamma != "cv":
-        assert answer["lost"]["gamma"] == model.gamma_
-
-
 def by_hand(X, weights=None):
     mean = np.average(X, axis=0, weights=weights)
     return (X - mean) / np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
@@ -371,7 +311,7 @@ def test_scaling_of_sparse_constant_and_huge_columns():
     Z = scaling(X)[:]
     np.testing.assert_allclose(Z[:, [0, 2]], by_hand(TABLE[:20, :2]), rtol=1e-9, atol=1e-12)
     assert not Z[:, 1].any()
-    assert scaling.scales[1] == 1.0
+    assert scaling.spread[1] == 1.0
     sparse = Standardization.of(sp.csr_array(X[:, :2]), np.full(20, 0.05))(sp.csr_array(X[:, :2]))[
         :
     ]
@@ -485,28 +425,6 @@ def test_every_sparse_format_is_read(form):
     )
 
 
-def test_nullable_columns_are_read():
-    frame = pd.DataFrame(
-        {"a": pd.array([1, 2, 3, 7], "Int64"), "b": pd.array([0.5, 1.5, 0.0, 2.0], "Float64")}
-    )
-    assert points(frame, 2, rng=0).value == points(frame.astype(float), 2, rng=0).value
-
-
-def test_what_is_compared_depends_on_sizes_and_limits_alone():
-    X = rows(0, 300)
-    forms = [X, X.astype(np.float32), sp.csr_array(X), LazyRows(X, exponent=3)]
-    for limit in (0.05, math.inf):
-        samples = [Sample.of(form, None, None, merge=False) for form in forms]
-        assert len({WorkPlan.of(one, one, 5, 10**9, limit) for one in samples}) == 1
-    small, long = (WorkPlan(10**6, 10**6, True, 28, 20, 10**9, limit) for limit in (0.05, 2.0))
-    assert not small.whole
-    most = 2 * _target.MIN_CANDIDATE_WORK
-    assert small.candidates * small.compared * small.cost <= most
-    assert small.compared * small.frequencies * _target.WORK_PER_FEATURE_CELL <= most
-    assert long.compared > small.compared
-    assert most_rows(8, 10**9, 0.05) < most_rows(8, 10**9, 2.0) <= most_rows(8, 10**9, math.inf)
-
-
 def objective(sample, similarity, deadline, k=5):
     """The objective for k points of a sample within a time limit."""
     options = PointsOptions(deadline=deadline)
@@ -518,7 +436,7 @@ def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
     with pytest.raises(OutOfTime):
         RowsMMD.between(X, np.full(400, 1 / 400), similarity_of("rbf", 0.5), deadline=OVER)
     monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10**5)
-    sample = Sample.of(X, None, None)
+    sample = Sample.of(X)
     assert WorkPlan.of(sample, sample, 5, 10**9, OVER.seconds).whole
     target = objective(sample, similarity_of("rbf", 0.5), OVER)
     assert not target.whole
@@ -547,7 +465,7 @@ def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch
     X = rows(0, 3000, 2)
     monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10)
     monkeypatch.setattr(_target, "PAIRWISE_WORK_PER_SECOND", 10)
-    sample, similarity = Sample.of(X, None, None), similarity_of("rbf", 0.5)
+    sample, similarity = Sample.of(X), similarity_of("rbf", 0.5)
     target = objective(sample, similarity, Deadline.after(0.01))
     units, weights = np.arange(5), np.full(5, 0.2)
     value, error = target.judge(units, weights)
@@ -555,28 +473,7 @@ def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch
     assert abs(value - whole.value_at(target.candidates[units], weights)) < 3 * error
 
 
-def test_stages_that_a_deadline_ends_saw_a_random_part_of_the_rows():
-    X = np.sort(np.random.default_rng(0).standard_normal((40_000, 1)), axis=0)
-    sample, similarity = Sample.of(X, None, None, merge=False), similarity_of("rbf", 0.5)
-    rng, frequencies = np.random.default_rng(0), 1.5 * rows(1, 512, 1)
-    found = []
-    for limit, deadline in ((1000.0, OVER), (math.inf, Deadline.after(None))):
-        plan = WorkPlan(40_000, 40_000, True, 21, 5, 10**7, limit)
-        target = TargetRows(sample, similarity, plan, rng, deadline)
-        found.append(target.compare(X[::4000], None, frequencies))
-    (candidates, part), (_, whole) = found
-    assert part.rows < 20_000
-    exact = similarity(X[::4000], X).mean(axis=1)
-    np.testing.assert_allclose(candidates.means(part), exact, atol=0.15)
-    np.testing.assert_allclose(candidates.means(whole), exact, rtol=1e-6)
-    F = RowsMMD(Atoms(10), X[::4000], similarity, exact, 0.0, None, 10**6)
-    units, weights = np.arange(10), np.full(10, 0.1)
-    features = (RandomFeatures.of(candidates, sums, 40_000) for sums in (part, whole))
-    (value, error), (truth, _) = (one.estimate(F, units, weights) for one in features)
-    assert abs(value - truth) < 5 * error
-
-
-def test_merging_takes_no_second_table_and_ends_with_the_time(monkeypatch):
+def test_merging_takes_no_second_table_and_keeps_to_the_time():
     X = np.repeat(rows(0, 100_000, 10), 2, axis=0)
     weights = np.broadcast_to(1.0 / len(X), len(X))
     tracemalloc.start()
@@ -586,14 +483,13 @@ def test_merging_takes_no_second_table_and_ends_with_the_time(monkeypatch):
     assert first.tolist() == list(range(0, 200_000, 2))
     np.testing.assert_allclose(merged, 1e-5)
     assert peak < 1.1 * X.nbytes
-    first, merged = _merge.merged(X, None, weights, OVER)
-    assert first is None
-    assert merged.sum() == pytest.approx(1)
+    unmerged = Sample.of(np.broadcast_to(0.0, (10**6, 10))).merged(Deadline.after(1e-3))
+    assert "not merged" in unmerged.note
 
 
 def test_rows_that_are_not_merged_give_distinct_points():
     X = np.repeat(rows(0, 20), 3, axis=0)
-    sample = Sample.of(X, None, None, merge=False)
+    sample = Sample.of(X)
     assert len(sample.distinct(np.arange(60))) == 60
     unmerged = Sample(sample.rows, sample.weights, None, 60, note="not merged")
     assert unmerged.distinct(np.arange(60)).tolist() == list(range(0, 60, 3))
@@ -601,9 +497,9 @@ def test_rows_that_are_not_merged_give_distinct_points():
 
 def test_pools_keep_to_the_memory_and_to_a_share_of_the_time():
     for k in (1, 50, 500):
-        p = _gather.width(10**6, k, 30.0, 50 * 10**6, math.inf)
+        p = pool_width(10**6, k, 30.0, 50 * 10**6, math.inf)
         assert 8 * p * p + 24 * k * p <= 50 * 10**6 or p == k + 1
-    assert _gather.width(10**6, 10, 30.0, 10**9, 0.05) < _gather.width(10**6, 10, 30.0, 10**9, 1.0)
+    assert pool_width(10**6, 10, 30.0, 10**9, 0.05) < pool_width(10**6, 10, 30.0, 10**9, 1.0)
     with pytest.raises(InvalidInput, match="bytes for each of the 3000 rows"):
         points(rows(0, 3000), 2, max_memory=50_000)
 

@@ -180,27 +180,27 @@ def test_what_is_included_does_not_move_and_weights_keep_their_bounds():
     ("options", "words"),
     [
         ({"include": [1], "exclude": [1]}, "include and exclude must not overlap, both hold row 1"),
-        ({"include": [0, 1, 2, 3]}, "include must hold at most k = 3"),
+        ({"include": [0, 1, 2, 3]}, "cannot hold together: k = 3 and include"),
         ({"include": [99]}, "include"),
         ({"exclude": np.ones(4, bool)}, r"exclude: a mask must have shape \(13,\)"),
         ({"groups": GROUPS}, "groups needs min_per_group or max_per_group"),
         ({"max_per_group": 1}, "max_per_group needs groups"),
         (
             {"groups": GROUPS, "min_per_group": 2},
-            "min_per_group asks for 6 entries in all, more than k = 3",
+            "cannot hold together: k = 3, min_per_group = 2 of group",
         ),
         ({"groups": GROUPS, "min_per_group": {7: 1}}, "min_per_group: there is no group 7"),
         (
             {"groups": GROUPS, "min_per_group": 1, "exclude": GROUPS == 2},
-            "min_per_group asks for 1",
+            "cannot hold together: exclude and min_per_group = 1 of group 2",
         ),
         ({"groups": GROUPS[:4], "max_per_group": 1}, r"groups must have shape \(13,\)"),
         ({"groups": "team", "max_per_group": 1}, "names a column, which needs a table"),
         ({"groups": GROUPS, "max_per_group": 0}, "max_per_group"),
         ({"equal_weights": 1}, "equal_weights must be True or False"),
         ({"equal_weights": True, "max_weight": 0.5}, "equal_weights=True says what weights are"),
-        ({"max_weight": 0.2}, "max_weight = 0.2 is too small"),
-        ({"min_weight": 2.0}, "min_weight must be at most"),
+        ({"max_weight": 0.2}, "cannot hold together: k = 3 and max_weight = 0.2"),
+        ({"min_weight": 2.0}, "no distribution meets min_weight = 2"),
     ],
 )
 def test_what_cannot_be_held_is_refused_in_a_sentence(options, words):

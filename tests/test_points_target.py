@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
-from fewer import FewerPoints, InvalidInput, points
+from fewer import InvalidInput, points
 from fewer.active_set import box_weights
 from fewer.bandwidths import bandwidth
 from fewer.jobs.points import target as _target
@@ -197,23 +197,6 @@ def test_points_move_towards_the_target():
     )
     assert found.value < 0.8 * start.value
     assert np.array_equal(found.indices, start.indices)
-
-
-def test_the_estimator_takes_what_is_said_of_rows_in_fit():
-    X, T = two_sets(11, 50, 60)
-    groups, given = np.arange(50) % 5, {"target": T, "include": [7], "exclude": np.arange(3)}
-    model = FewerPoints(5, gamma=0.5, max_per_group=1, equal_weights=True, random_state=0)
-    model.fit(X, groups=groups, **given)
-    limits = {"max_per_group": 1, "equal_weights": True, "groups": groups}
-    wanted = points(X, 5, gamma=0.5, rng=model.result_.seed, **limits, **given)
-    assert np.array_equal(np.sort(model.indices_), wanted.indices)
-    assert model.value_ == wanted.value
-    assert model.counts_ == pytest.approx(12.0)
-    assert np.array_equal(model.criticisms(4), wanted.criticisms(4))
-    assert model.criticisms(60).max() == 59
-    weights = FewerPoints(5, min_weight=0.1, max_weight=0.3, random_state=0).fit(X).weights_
-    assert weights.min() >= 0.1 - 1e-12
-    assert weights.max() <= 0.3 + 1e-12
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
+from fewer.deadline import Deadline
 from fewer.jobs.points import refine as _refine
 from fewer.similarity import similarity_of
 
 
 def margins_and_loss(X, codes, mass, units):
-    apart = _refine.squared_apart(X[units], X, similarity_of("rbf", 1.0))
+    apart = _refine.squared_distances(X[units], X, similarity_of("rbf", 1.0))
     margins = _refine.Margins(apart, codes[units][:, None] == codes[None])
-    return margins, float(mass @ _refine.loss(margins.same, margins.other))
+    return margins, float(mass @ _refine.loss(*margins.first))
 
 
 def test_the_cost_of_replacing_a_point_is_that_of_the_new_points():
@@ -20,7 +21,7 @@ def test_the_cost_of_replacing_a_point_is_that_of_the_new_points():
     units = np.array([0, 7, 11, 30, 42])
     margins, _ = margins_and_loss(X, codes, mass, units)
     for j in (3, 19, 55):
-        d = _refine.squared_apart(X[[j]], X, similarity)[0]
+        d = _refine.squared_distances(X[[j]], X, similarity)[0]
         costs = margins.costs(d, codes[j] == codes, mass, 5)
         for out in range(5):
             changed = units.copy()
@@ -30,7 +31,7 @@ def test_the_cost_of_replacing_a_point_is_that_of_the_new_points():
             )
     margins.replace(2, d, codes[55] == codes)
     fresh, _ = margins_and_loss(X, codes, mass, np.array([0, 7, 55, 30, 42]))
-    for name in ("same", "same2", "other", "other2"):
+    for name in ("first", "second"):
         np.testing.assert_allclose(
             getattr(margins, name), getattr(fresh, name), rtol=1e-6, atol=1e-9
         )
@@ -44,11 +45,17 @@ def test_refined_points_classify_their_rows_better():
 
     def wrong(units):
         return (
-            codes[units][_refine.squared_apart(X, X[units], similarity).argmin(axis=1)] != codes
+            codes[units][_refine.squared_distances(X, X[units], similarity).argmin(axis=1)] != codes
         ).mean()
 
     better = _refine.refined(
-        X, codes, np.full(240, 1 / 240), start, similarity, np.random.default_rng(0)
+        X,
+        codes,
+        np.full(240, 1 / 240),
+        start,
+        similarity,
+        np.random.default_rng(0),
+        Deadline.after(None),
     )
     assert len(np.unique(better)) == 6
     assert wrong(better) <= wrong(start)

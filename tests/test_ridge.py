@@ -1,18 +1,14 @@
 """A ridge on the weights: against enumeration with cvxpy, against rows that say the same, and on every road."""
 
 import itertools
-import json
 
 import cvxpy as cp
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 import fewer
-from commands import run
 from fewer import (
     AbsoluteError,
     Atoms,
@@ -141,51 +137,6 @@ def test_bins_that_preserve_a_matrix_take_a_ridge():
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-12)
     held = bins(counts=counts, k=K, preserve=X, ridge=0.5, validation=0.3, rng=0)
     assert held.value == pytest.approx(held.loss + 0.5 * float(held.p @ held.p), rel=1e-12)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_the_estimator_and_the_command_take_a_ridge(loss, tmp_path):
-    expected = terms(X, Y, K, ridge=2.0, loss=loss, rng=0)
-    model = FewerTerms(K, ridge=2.0, loss=loss, random_state=0).fit(X, Y)
-    assert model.value_ == pytest.approx(expected.value, rel=1e-9)
-    assert model.result_.loss == pytest.approx(expected.loss, rel=1e-6)
-    pl.DataFrame(X, schema=list("abcdef")).with_columns(y=pl.Series(Y)).write_csv(
-        tmp_path / "table.csv"
-    )
-    out, _ = run(
-        "terms",
-        tmp_path / "table.csv",
-        "--target",
-        "y",
-        "-k",
-        K,
-        "--ridge",
-        2,
-        "--loss",
-        loss,
-        "--json",
-    )
-    (answer,) = json.loads(out)["answers"]
-    assert answer["value"] == pytest.approx(expected.value, rel=1e-9)
-    assert expected.loss == pytest.approx(answer["lost"][NAMES[loss]], rel=1e-6)
-
-
-def test_blocks_and_summaries_take_a_ridge(blocks_of_64):
-    expected = terms(X, Y, K, ridge=2.0, rng=0)
-    frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=Y)
-    for found in (
-        terms(
-            lambda: iter([(X[:7], Y[:7]), (X[7:], Y[7:])]),
-            None,
-            K,
-            ridge=2.0,
-            rng=0,
-            max_memory="100B",
-        ),
-        fewer.summarize(frame, "terms", y="y").solve(K, ridge=2.0, rng=0),
-    ):
-        assert found.value == pytest.approx(expected.value, rel=1e-9)
-        assert found.loss == pytest.approx(expected.loss, rel=1e-9)
 
 
 def test_several_targets_keep_the_ridge():

@@ -1,12 +1,10 @@
 """terms on tables: columns by name, rows by index, prices, and missing values by rule."""
 
-import datetime
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from fewer import FewerTerms, InvalidInput
@@ -34,30 +32,6 @@ def same(found, twin):
     assert found.indices.tolist() == twin.indices.tolist()
     assert found.weights == pytest.approx(twin.weights, abs=1e-9)
     assert found.value == pytest.approx(twin.value)
-
-
-def test_every_container_gives_the_answer_of_the_arrays():
-    prices, index = market()
-    X, y = prices.to_numpy(), index.to_numpy()
-    plain = terms(X, y, 3, rng=0)
-    assert plain.labels is None
-    whole = prices.assign(INDEX=index)
-    tables = [
-        (prices, index),
-        (prices.astype(object), index),
-        (pl.from_pandas(prices), pl.Series(y)),
-        (pl.from_pandas(prices).lazy(), y),
-        (pa.table(pl.from_pandas(prices).to_dict(as_series=False)), y.tolist()),
-    ]
-    for table, target in tables:
-        found = terms(table, target, 3, rng=0)
-        same(found, plain)
-        assert found.labels.tolist() == [NAMES[i] for i in found.indices]
-    for table in (whole, pl.from_pandas(whole), pa.Table.from_pandas(whole, preserve_index=False)):
-        found = terms(table, "INDEX", 3, rng=0)
-        assert found.indices.tolist() == plain.indices.tolist()
-        assert found.value == pytest.approx(plain.value)
-        assert "INDEX" not in found.labels
 
 
 def test_rows_belong_together_by_their_labels():
@@ -299,20 +273,6 @@ def test_missing_values_by_rule():
     ):
         with pytest.raises(InvalidInput, match=r"missing|returns"):
             terms(prices, index, 3, **wrong)
-
-
-def test_dates_of_every_library_are_the_same_instants():
-    prices, index = market()
-    days = [day.date() for day in prices.index]
-    moments = [datetime.datetime(day.year, day.month, day.day, 17, 30) for day in days]
-    expected = terms(prices, index, 3, returns="simple", rng=0)
-    order = np.random.default_rng(3).permutation(60)
-    for stamps in (days, moments):
-        columns = {"when": [stamps[i] for i in order], "INDEX": index.to_numpy()[order]}
-        columns |= {name: prices[name].to_numpy()[order] for name in NAMES}
-        for form in (pl.DataFrame(columns), pa.table(columns), pd.DataFrame(columns)):
-            found = terms(form, "INDEX", 3, returns="simple", date="when", rng=0)
-            assert found.labels.tolist() == expected.labels.tolist()
 
 
 def test_order_and_names_and_units_change_only_what_they_should():

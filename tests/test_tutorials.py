@@ -32,6 +32,12 @@ def test_tutorial(name, monkeypatch):
     module = ModuleType("tutorial")  # dataclasses look their module up
     monkeypatch.setitem(sys.modules, "tutorial", module)
     exec(compile(text, name, "exec"), vars(module))  # noqa: S102 - our own text
-    assert {"Wasserstein", "FewGroups", "HeaviestEntries", "open_fixed", "shared"} <= vars(
-        module
-    ).keys()
+    assert {
+        "Huber",
+        "Lots",
+        "Wasserstein",
+        "FewGroups",
+        "HeaviestEntries",
+        "open_fixed",
+        "shared",
+    } <= vars(module).keys()

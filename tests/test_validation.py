@@ -1,7 +1,5 @@
 """Bad input: each gets a sentence naming what, what was expected and what came; odd but good input works."""
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,14 +10,12 @@ from fewer import (
     L2,
     MMD,
     Atoms,
-    Backtracking,
     Constant,
     DimensionSparse,
     Doubling,
     InvalidInput,
     Lattice,
     Moments,
-    Momentum,
     Simplex,
     SparseSimplex,
     SparseStates,
@@ -28,8 +24,6 @@ from fewer import (
     iht,
     vector_to_dimensions,
 )
-from fewer._validation import magnitude
-from fewer.npy import amount
 
 CUBE = Lattice(3, 2)
 FLAT = np.full(8, 0.125)
@@ -43,15 +37,10 @@ def with_entry(value, at=2):
 
 BAD = [
     (lambda: L2(CUBE, with_entry(np.nan)), "q must be finite, got nan at index 2"),
-    (lambda: L2(CUBE, with_entry(np.inf)), "q must be finite, got inf at index 2"),
-    (lambda: KL(CUBE, with_entry(-np.inf)), "q must be finite, got -inf at index 2"),
-    (lambda: L2(CUBE, with_entry(np.nan).reshape(2, 2, 2)), "got nan at index 0, 1, 0"),
     (lambda: KL(CUBE, with_entry(-0.1)), "q must be non-negative, got -0.1 at index 2"),
     (lambda: KL(CUBE, FLAT * 3), "q must sum to 1, got 3; divide it by its sum"),
     (lambda: KL(CUBE, FLAT, floor=0), "floor must be above 0, got 0"),
     (lambda: L2(CUBE, np.ones(7)), r"q must have shape \(8,\) or \(2, 2, 2\), got \(7,\)"),
-    (lambda: L2(CUBE, np.ones((2, 4))), r"got \(2, 4\)"),
-    (lambda: L2(Atoms(3), []), r"q must have shape \(3,\), got \(0,\)"),
     (
         lambda: L2(CUBE, np.array([{}] * 8, dtype=object)),
         r"q must hold real numbers, got {} \(dict\) at index 0",
@@ -64,12 +53,10 @@ BAD = [
         r"q must be dense, got a csr_array of shape \(1, 8\)",
     ),
     (lambda: DimensionSparse(CUBE, 0), r"k must be in 1\.\.3 \(dimensions\), got 0"),
-    (lambda: DimensionSparse(CUBE, 4), r"k must be in 1\.\.3 \(dimensions\), got 4"),
     (
         lambda: DimensionSparse(CUBE, 2.0),
         r"k must be an integer in 1\.\.3 \(dimensions\), got 2.0 \(float\)",
     ),
-    (lambda: DimensionSparse(CUBE, "2"), r"k must be an integer .* got '2' \(str\)"),
     (lambda: DimensionSparse(CUBE, True), r"k must be an integer .* got True \(bool\)"),
     (
         lambda: DimensionSparse(CUBE, 2, "magic"),
@@ -84,44 +71,21 @@ BAD = [
         "no listed state fits into k = 2 dimensions: the smallest uses 3",
     ),
     (lambda: DimensionSparse(Lattice(26, 2), 13, "exact"), r"would walk 1.04e\+07 supports"),
-    (lambda: SparseSimplex(Atoms(5), 6), r"k must be in 1\.\.5 \(entries\), got 6"),
-    (
-        lambda: SparseSimplex(Atoms(5), np.float64(2)),
-        r"k must be an integer in 1\.\.5 \(entries\), got",
-    ),
-    (lambda: SparseStates(CUBE, 0), r"k must be in 1\.\.3 \(dimensions\), got 0"),
-    (lambda: SparseStates(Atoms(3), 1), "SparseStates needs a Lattice or States"),
     (lambda: SparseStates(States([[1, 1]]), 1), "the set is empty"),
     (lambda: Atoms(0), r"n must be at least 1 \(atoms\), got 0"),
-    (lambda: Atoms(2.5), r"n must be an integer at least 1 \(atoms\), got 2.5 \(float\)"),
-    (lambda: Lattice(0, 2), r"n must be in 1\.\.1000000 \(dimensions\), got 0"),
     (lambda: Lattice(3, 0), "each m must be at least 1"),
     (lambda: Lattice(3, (2, 2)), r"m must be an integer or 3 integers, got \(2, 2\)"),
     (
         lambda: CUBE.ravel([0, 0, 2]),
         r"rows must lie in the lattice of shape \(2, 2, 2\), got 0\.\.2",
     ),
-    (lambda: CUBE.ravel([0, 1]), r"rows must be integers of shape \(N, 3\)"),
     (lambda: Simplex(CUBE).project(with_entry(np.nan)), "v must be finite, got nan at index 2"),
-    (lambda: SparseSimplex(CUBE, 2).project(np.ones(3)), r"v must have shape \(8,\)"),
-    (
-        lambda: Moments(Atoms(3), np.ones((2, 4)), [1, 1]),
-        "A must have 3 columns, one for each entry of p, got 4",
-    ),
-    (lambda: Moments(Atoms(3), np.ones((2, 3)), [1]), r"b must have shape \(2,\), got \(1,\)"),
-    (lambda: Moments(Atoms(3), np.ones(3), [1]), r"A must be a matrix .* got shape \(3,\)"),
     (
         lambda: Moments(Atoms(3), np.full((1, 3), np.nan), [1]),
         "A must be finite, got nan at index 0, 0",
     ),
-    (lambda: Moments(Atoms(3), sp.csr_array([[np.inf, 0, 0]]), [1]), "A must be finite"),
-    (lambda: MMD(Atoms(2), np.eye(3), [0.5, 0.5]), r"gram must have shape \(2, 2\), got \(3, 3\)"),
     (lambda: MMD(Atoms(2), [[1, 0.5], [0, 1]], [0.5, 0.5]), "gram must be symmetric"),
-    (lambda: MMD(Atoms(2), np.eye(2), [1, 1]), "target must sum to 1, got 2"),
     (lambda: Constant(0.0), "mu must be above 0, got 0"),
-    (lambda: Constant(math.nan), "mu must be a finite number above 0, got nan"),
-    (lambda: Backtracking("x"), "mu must be a finite number above 0, got 'x'"),
-    (lambda: Momentum(tau=-1.0), "tau must be above 0, got -1"),
     (lambda: Doubling(-0.1), "mu must be above 0, got -0.1"),
     (
         lambda: Doubling(0.1, "bored"),
@@ -131,33 +95,16 @@ BAD = [
         lambda: iht(L2(CUBE, FLAT), DimensionSparse(CUBE, 2), start=FLAT),
         "start must lie in the constraint",
     ),
-    (
-        lambda: iht(L2(CUBE, FLAT), Simplex(CUBE), start=FLAT * 2),
-        "start must lie in the constraint",
-    ),
     (lambda: iht(L2(CUBE, FLAT), Simplex(CUBE), step=0.1), "step must be a step rule .* got 0.1"),
     (lambda: iht(L2(CUBE, FLAT), Simplex(CUBE), max_iter=0), "max_iter must be at least 1, got 0"),
-    (
-        lambda: iht(L2(CUBE, FLAT), Simplex(CUBE), max_iter=1.5),
-        "max_iter must be an integer at least 1",
-    ),
     (lambda: iht(L2(CUBE, FLAT), Simplex(CUBE), tol=-1), "tol must be at least 0, got -1"),
     (lambda: iht(L2(CUBE, FLAT), Simplex(CUBE), time_limit=0), "time_limit must be above 0, got 0"),
-    (
-        lambda: iht(L2(CUBE, FLAT), Simplex(CUBE), time_limit="1s"),
-        "time_limit must be a finite number",
-    ),
     (lambda: iht(L2(CUBE, FLAT), Simplex(CUBE), callback=3), "callback must be a function"),
     (
         lambda: iht(L2(CUBE, FLAT), Simplex(CUBE), rng="x"),
         "rng must be None, a non-negative seed or a Generator",
     ),
-    (
-        lambda: iht(L2(CUBE, FLAT), Simplex(CUBE), rng=-1),
-        "rng must be None, a non-negative seed or a Generator",
-    ),
     (lambda: vector_to_dimensions([[0.5, 0.5]]), r"p must be a vector, got shape \(1, 2\)"),
-    (lambda: vector_to_dimensions([0.5, 0.6]), "p must sum to 1"),
     (lambda: dimensions_to_vector([0.5, 0.2, 0.3]), r"q must have 2\^N entries, got 3"),
 ]
 
@@ -214,9 +161,3 @@ def test_smallest_problems():
     assert iht(KL(Atoms(1), [1.0]), SparseSimplex(Atoms(1), 1), rng=0).value == 0.0
     assert Simplex(Atoms(2)).project([0.0, 0.0]).tolist() == [0.5, 0.5]
     assert SparseSimplex(Atoms(4), 2).project([0.0, 0.0, 0.0, 0.0]).tolist() == [0.5, 0.5, 0, 0]
-
-
-def test_counts_and_sizes_for_people():
-    assert [magnitude(10**6 - 1), magnitude(10**6)] == ["999999", "1e+06"]
-    sizes = (999, 1000, 10**6, 10**9, 5 * 10**10)
-    assert [amount(size) for size in sizes] == ["999 bytes", "1 kB", "1 MB", "1 GB", "50 GB"]

@@ -71,10 +71,10 @@ class Peer:
 
 def every() -> dict[str, Peer]:
     """All peers by name, `fewer` first."""
-    found = [
+    modules = [
         import_module(f"{__name__}.{module.name}").PEER for module in pkgutil.iter_modules(__path__)
     ]
     return {
         peer.name: peer
-        for peer in sorted(found, key=lambda peer: (peer.name != "fewer", peer.name.lower()))
+        for peer in sorted(modules, key=lambda peer: (peer.name != "fewer", peer.name.lower()))
     }

@@ -27,7 +27,7 @@ def path(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
 
 def path_with_sum(problem: Any, k: int, seed: int, seconds: float) -> Found:
-    """The same with a further row that asks for a sum of one, as heavy as a column."""
+    """A problem with a further row that asks for a sum of one, as heavy as a column."""
     A = np.asarray(problem.A, float)
     weight = float(np.linalg.norm(A, axis=0).mean())
     return path(

@@ -12,18 +12,18 @@ def greedy(problem: Any, k: int, seed: int, seconds: float) -> Found:
     X = problem.X.tocsr()
     often = np.asarray(X.sum(axis=0)).reshape(-1) / X.shape[0]
     lacking = np.diff(X.indptr)
-    chosen: list[int] = []
+    units: list[int] = []
     columns = X.tocsc()
     for _ in range(k):
         one = np.flatnonzero(lacking == 1)
         gains = np.asarray(X[one].sum(axis=0)).reshape(-1) + 1e-3 * often
-        gains[chosen] = -np.inf
+        gains[units] = -np.inf
         best = int(gains.argmax())
-        chosen.append(best)
+        units.append(best)
         rows = columns.indices[columns.indptr[best] : columns.indptr[best + 1]]
         lacking[rows] -= 1
         X = zeroed(X, best)
-    return Found(np.array(chosen))
+    return Found(np.array(units))
 
 
 def zeroed(X: Any, column: int) -> Any:

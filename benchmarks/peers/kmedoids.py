@@ -11,9 +11,9 @@ def fasterpam(problem: Any, k: int, seed: int, seconds: float) -> Found:
     import kmedoids
     from sklearn.metrics import euclidean_distances
 
-    found = kmedoids.fasterpam(euclidean_distances(problem.X), k, random_state=seed, n_cpu=1)
+    result = kmedoids.fasterpam(euclidean_distances(problem.X), k, random_state=seed, n_cpu=1)
     return Found(
-        np.asarray(found.medoids, int), np.bincount(np.asarray(found.labels, int), minlength=k)
+        np.asarray(result.medoids, int), np.bincount(np.asarray(result.labels, int), minlength=k)
     )
 
 

@@ -26,8 +26,8 @@ def cp_sat(problem: Any, k: int, seed: int, seconds: float) -> Found:
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         raise RuntimeError(f"CP-SAT found nothing in {seconds:g} s")
-    chosen = np.flatnonzero([solver.boolean_value(v) for v in x])
-    return Found(chosen, proven=status == cp_model.OPTIMAL)
+    units = np.flatnonzero([solver.boolean_value(v) for v in x])
+    return Found(units, proven=status == cp_model.OPTIMAL)
 
 
 PEER = Peer(

@@ -19,18 +19,18 @@ def protodash(problem: Any, k: int, seed: int, seconds: float) -> Found:
     means = np.concatenate(
         [problem.means(part) for part in np.array_split(problem.X, max(len(problem.X) // 500, 1))]
     )
-    chosen: list[int] = []
+    units: list[int] = []
     columns = np.empty((k, len(means)))
     slope, weights = means.copy(), np.zeros(0)
-    while len(chosen) < k:
-        slope[chosen] = -np.inf
-        chosen.append(int(slope.argmax()))
-        columns[len(chosen) - 1] = problem.similarity(problem.X[chosen[-1:]], problem.X)[0]
-        held = columns[: len(chosen)]
-        L = cholesky(held[:, chosen] + 1e-10 * np.eye(len(chosen)), lower=True)
-        weights = nnls(L.T, solve_triangular(L, means[chosen], lower=True))[0]
-        slope = means - weights @ held
-    return Found(np.array(chosen), np.maximum(weights, 1e-300))
+    while len(units) < k:
+        slope[units] = -np.inf
+        units.append(int(slope.argmax()))
+        columns[len(units) - 1] = problem.similarity(problem.X[units[-1:]], problem.X)[0]
+        block = columns[: len(units)]
+        L = cholesky(block[:, units] + 1e-10 * np.eye(len(units)), lower=True)
+        weights = nnls(L.T, solve_triangular(L, means[units], lower=True))[0]
+        slope = means - weights @ block
+    return Found(np.array(units), np.maximum(weights, 1e-300))
 
 
 PEER = Peer(

@@ -36,13 +36,13 @@ def refitted_pursuit(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
     most = min(problem.A.shape)
     sizes = sorted({min(most, round(factor * k)) for factor in (1.0, 1.25, 1.5, 2.0)})
-    found = []
+    answers = []
     for size in sizes:
         model = OrthogonalMatchingPursuit(n_nonzero_coefs=size, fit_intercept=False).fit(
             problem.A, problem.b
         )
-        found.append(problem.refitted(np.asarray(model.coef_, float), k))
-    return Found(min(found, key=problem.judge), final=True)
+        answers.append(problem.refitted(np.asarray(model.coef_, float), k))
+    return Found(min(answers, key=problem.judge), final=True)
 
 
 METHODS = {

@@ -29,7 +29,7 @@ def nonnegative(A: Any, b: Any, scale: float) -> Any:
 
 
 def with_sum(A: Any, b: Any) -> tuple[Any, Any]:
-    """The same least squares with a heavy row that asks for a sum of one."""
+    """Least squares with a heavy row that asks for a sum of one."""
     weight = HEAVY * float(np.linalg.norm(A, axis=0).mean())
     return np.vstack([A, np.full(A.shape[1], weight)]), np.r_[b, weight]
 

@@ -37,8 +37,8 @@ class Case:
     def name(self) -> str:
         """As it stands in the tables."""
         if self.kind in files.KINDS:
-            given = dict(self.params)
-            return f"{given['file']} ({given['shape']}), k = {self.k}"
+            parameters = dict(self.params)
+            return f"{parameters['file']} ({parameters['shape']}), k = {self.k}"
         inside = ", ".join(f"{key} = {value}" for key, value in self.params if key != "seed")
         return f"{self.kind}{f' ({inside})' if inside else ''}" + (
             f", k = {self.k}" if self.k else ""
@@ -65,8 +65,10 @@ def case(job: str, kind: str, k: int, axis: str = "", **params: Any) -> Case:
 
 def file_cases(data: Path) -> list[Case]:
     """Every table of a folder that serves a job, by its shape and content."""
-    found = [(job, name, shape, k) for job, name, shape, k in files.listed(data) if job]
-    return [case(job, f"file of {job}", k, file=name, shape=shape) for job, name, shape, k in found]
+    tables = [(job, name, shape, k) for job, name, shape, k in files.listed(data) if job]
+    return [
+        case(job, f"file of {job}", k, file=name, shape=shape) for job, name, shape, k in tables
+    ]
 
 
 def quick_cases() -> list[Case]:

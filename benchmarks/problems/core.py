@@ -31,12 +31,12 @@ def literal(v: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
         p[face] = by_sorting(v[face])
         return p
 
-    chosen: list[int] = []
-    while len(chosen) < k:
-        free = [i for i in range(rows.shape[1]) if i not in chosen]
-        distances = [((project([*chosen, i]) - v) ** 2).sum() for i in free]
-        chosen.append(free[int(np.argmin(distances))])
-    return project(chosen)
+    dimensions: list[int] = []
+    while len(dimensions) < k:
+        free = [i for i in range(rows.shape[1]) if i not in dimensions]
+        distances = [((project([*dimensions, i]) - v) ** 2).sum() for i in free]
+        dimensions.append(free[int(np.argmin(distances))])
+    return project(dimensions)
 
 
 class Vector:

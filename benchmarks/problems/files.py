@@ -141,7 +141,7 @@ def size_of(job: str, table: Table) -> int:
 
 @lru_cache(maxsize=1)
 def loaded(path: Path, name: str) -> Table:
-    return next(table for found, table in tables_of(path) if found == name)
+    return next(table for label, table in tables_of(path) if label == name)
 
 
 def listed(data: Path) -> Iterator[tuple[str, str, str, int]]:

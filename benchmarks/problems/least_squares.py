@@ -28,8 +28,8 @@ class LeastSquares:
         self.F = Moments(Atoms(self.A.shape[1]), self.A, self.b)
 
     def judge(self, q: np.ndarray) -> float:
-        held = np.flatnonzero(q)
-        return float(((self.A[:, held] @ q[held] - self.b) ** 2).sum())
+        entries = np.flatnonzero(q)
+        return float(((self.A[:, entries] @ q[entries] - self.b) ** 2).sum())
 
     def test(self, q: np.ndarray) -> float:
         """Expected ‖B (q - p)‖² for a new Gaussian B, or the squared error on rows kept back; else nan."""

@@ -1,6 +1,5 @@
 """npy and npz files, read without trusting them: nothing is unpickled, nothing is inflated before its size is known."""
 
-import errno
 import math
 import os
 import warnings
@@ -9,9 +8,9 @@ import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +31,16 @@ class UnusableType(InvalidInput):
 
 @dataclass(frozen=True, eq=False)
 class StoredArray:
-    """An array in a file: type and shape are known, the data are read when `data` is first asked for."""
+    """An array in a file: type and shape are known, the data are read when `data` is first asked for.
 
+    `member` is its name in an npz file, None in an npy file.
+    """
+
+    path: Path
+    label: str
+    member: str | None
     dtype: Any
     shape: tuple[int, ...]
-    load: Callable[[], Any]
 
     @property
     def ndim(self) -> int:
@@ -50,8 +54,13 @@ class StoredArray:
 
     @cached_property
     def data(self) -> Any:
-        """The array itself, read-only."""
-        return self.load()
+        """The array itself, read-only: of npz a member is read, npy is mapped into memory."""
+        with readable(self.label, "npy" if self.member is None else "npz"):
+            stored = np.load(self.path, None if self.member else "r", allow_pickle=False)
+            if self.member is None:
+                return unicode_only(stored)
+            with stored as archive:
+                return unicode_only(archive[self.member])
 
 
 def check_inflated(label: str, size: int, compressed: int) -> None:
@@ -76,60 +85,37 @@ def stored_arrays(
     """
     with path.open("rb") as file:
         packed = file.read(4) == b"PK\x03\x04"
-    with readable(label, "npz" if packed else "npy"):
-        return _archive(path, label, names, check) if packed else {"": _single(path, label)}
+        file.seek(0)
+        if not packed:
+            size = os.fstat(file.fileno()).st_size
+            with readable(label, "npy"):
+                return {"": _declared(file, size, path, label, None)}
+    with readable(label, "npz"), zipfile.ZipFile(path) as archive:
+        return _members(archive, path, label, names, check)
 
 
-@contextmanager
-def readable(label: str, kind: str) -> Iterator[None]:
-    """What parsers say about a broken file, whatever they raise, as a sentence that names it."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about headers of old versions
-            yield
-    except InvalidInput:
-        raise
-    except Exception as error:
-        damage = (
-            None,
-            errno.EINVAL,
-        )  # a damaged archive sends its reader to a place before its start
-        if isinstance(error, OSError) and error.errno not in damage:
-            raise
-        reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
-        if isinstance(error, zlib.error):
-            reason = "what it holds in compressed form is damaged"
-        elif isinstance(error, OSError) and error.errno == errno.EINVAL:
-            reason = "its list of members is damaged"
-        raise InvalidInput(f"{label}: cannot be read as {kind}: {reason}") from None
-
-
-def _single(path: Path, label: str) -> StoredArray:
-    """The array of an npy file, mapped into memory when it is read."""
-    with path.open("rb") as file:
-        dtype, shape = _header(file, label)
-        start, size = file.tell(), os.fstat(file.fileno()).st_size
-    array = StoredArray(dtype, shape, partial(_loaded, path, label, None))
-    if array.nbytes > size - start:
-        raise InvalidInput(
-            f"{label}: is cut short: its head declares {amount(array.nbytes)}, {size - start} bytes follow"
-        )
-    return array
-
-
-def _archive(
-    path: Path, label: str, names: Collection[str] | None, check: Check
+def _members(
+    archive: zipfile.ZipFile, path: Path, label: str, names: Collection[str] | None, check: Check
 ) -> dict[str, StoredArray]:
     """The arrays of an npz file, or those of them that have one of these names."""
-    with zipfile.ZipFile(path) as archive:
-        members = _chosen(archive, label, names)
-        check(label, sum(member.file_size for member in members), path.stat().st_size)
-        found: dict[str, StoredArray] = {}
-        refused = None
-        for member in members:
-            name = member.filename.removesuffix(".npy")
+    if "[Content_Types].xml" in archive.namelist():
+        raise InvalidInput(f"{label}: is an office document, such as xlsx; save the sheet as csv")
+    members = [
+        (member.filename.removesuffix(".npy"), member)
+        for member in archive.infolist()
+        if member.filename.endswith(".npy")
+    ]
+    members = [(name, member) for name, member in members if names is None or name in names]
+    if len(dict(members)) < len(members):
+        raise InvalidInput(f"{label}: has two arrays of the same name")
+    check(label, sum(member.file_size for _, member in members), path.stat().st_size)
+    found: dict[str, StoredArray] = {}
+    refused = None
+    for name, member in members:
+        with archive.open(member) as file:
+            called = f"{label}, array {name!r}"
             try:
-                found[name] = _member(archive, member, path, f"{label}, array {name!r}")
+                found[name] = _declared(file, member.file_size, path, called, member.filename)
             except UnusableType as error:
                 refused = error
     if refused is not None and (names is not None or not found):
@@ -137,43 +123,50 @@ def _archive(
     return found
 
 
-def _chosen(
-    archive: zipfile.ZipFile, label: str, names: Collection[str] | None
-) -> list[zipfile.ZipInfo]:
-    """The members that are arrays, and have one of these names."""
-    if "[Content_Types].xml" in archive.namelist():
-        raise InvalidInput(f"{label}: is an office document, such as xlsx; save the sheet as csv")
-    members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
-    if names is not None:
-        members = [member for member in members if member.filename.removesuffix(".npy") in names]
-    if len({member.filename for member in members}) < len(members):
-        raise InvalidInput(f"{label}: has two arrays of the same name")
-    return members
+@contextmanager
+def readable(label: str, kind: str) -> Iterator[None]:
+    """What parsers say about a broken file, whatever they raise, as an error that names it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about headers of old versions
+            yield
+    except (InvalidInput, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:
+        reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
+        if isinstance(error, zlib.error):
+            reason = "what it holds in compressed form is damaged"
+        raise InvalidInput(f"{label}: cannot be read as {kind}: {reason}") from None
 
 
-def _member(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, label: str
-) -> StoredArray:
-    """One array of an npz file."""
-    with archive.open(member) as file:
-        dtype, shape = _header(file, label)
-        start = file.tell()
-    array = StoredArray(dtype, shape, partial(_loaded, path, label, member.filename))
-    if start + array.nbytes != member.file_size:
-        left = member.file_size - start
+def _declared(file: Any, size: int, path: Path, label: str, member: str | None) -> StoredArray:
+    """An array by its head; one that declares other bytes than follow is refused."""
+    version = np.lib.format.read_magic(file)
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in readers:
         raise InvalidInput(
-            f"{label}: its head declares {amount(array.nbytes)}, the archive {amount(left)}"
+            f"{label}: is in version {version[0]}.{version[1]} of npy; expected 1.0 or 2.0"
+        )
+    declared, _, dtype = readers[version](file)
+    shape = tuple(int(length) for length in declared)
+    if dtype.hasobject:
+        raise UnusableType(
+            f"{label}: holds Python objects, which are never unpickled; expected numbers or texts"
+        )
+    if dtype.char not in SIMPLE or dtype.itemsize == 0:
+        raise UnusableType(f"{label}: holds {str(dtype)[:60]}; expected numbers or texts")
+    if any(length < 0 for length in shape):
+        raise InvalidInput(f"{label}: declares a shape with negative numbers, {shape}")
+    array, left = StoredArray(path, label, member, dtype, shape), size - file.tell()
+    if array.nbytes > left or (member is not None and array.nbytes != left):
+        owner = "file" if member is None else "archive"
+        raise InvalidInput(
+            f"{label}: its head declares {amount(array.nbytes)}, the {owner} {amount(left)}"
         )
     return array
-
-
-def _loaded(path: Path, label: str, member: str | None) -> Any:
-    """An array whose declared size was checked: of npz a member is read, npy is mapped into memory."""
-    with readable(label, "npy" if member is None else "npz"):
-        if member is None:
-            return unicode_only(np.load(path, mmap_mode="r", allow_pickle=False))
-        with np.load(path, allow_pickle=False) as archive:
-            return unicode_only(archive[member])
 
 
 def unicode_only(array: Any) -> Any:
@@ -183,29 +176,6 @@ def unicode_only(array: Any) -> Any:
         if int(codes.max()) > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
             raise ValueError("its texts are not Unicode")
     return array
-
-
-def _header(file: BinaryIO | Any, label: str) -> tuple[Any, tuple[int, ...]]:
-    """Type and shape of an array, as its head declares them."""
-    version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        declared, _, dtype = np.lib.format.read_array_header_1_0(file)
-    elif version == (2, 0):
-        declared, _, dtype = np.lib.format.read_array_header_2_0(file)
-    else:
-        raise InvalidInput(
-            f"{label}: is in version {version[0]}.{version[1]} of npy; expected 1.0 or 2.0"
-        )
-    if dtype.hasobject:
-        raise UnusableType(
-            f"{label}: holds Python objects, which are never unpickled; expected numbers or texts"
-        )
-    if dtype.char not in SIMPLE or dtype.itemsize == 0:
-        raise UnusableType(f"{label}: holds {str(dtype)[:60]}; expected numbers or texts")
-    shape = tuple(int(length) for length in declared)
-    if any(length < 0 for length in shape):
-        raise InvalidInput(f"{label}: declares a shape with negative numbers, {shape}")
-    return dtype, shape
 
 
 def check_memory(label: str, size: int) -> None:
@@ -222,14 +192,11 @@ def memory() -> int:
     try:
         import resource
 
-        sizes += [
-            limit
-            for limit in resource.getrlimit(resource.RLIMIT_AS)
-            if limit != resource.RLIM_INFINITY
-        ]
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        sizes += [limit] if limit != resource.RLIM_INFINITY else []
         sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        sizes += [int(limit)] if limit.isdigit() else []
+        group = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        sizes += [int(group)] if group.isdigit() else []
     except (ImportError, OSError, ValueError):
         pass
     return min(sizes)

@@ -1,7 +1,7 @@
 """Convex programmes of a few weights: quadratic ones by DAQP, linear ones by HiGHS, least squares by SciPy.
 
 Used where linear side conditions meet weights, or where the loss is no quadratic; the simplex cut
-by a box has its own exact solver in `active_set`. DAQP was chosen by `benchmarks/qp_solvers.py`:
+by a box has its own exact solver in `active_set`. DAQP was chosen by measurement (docs/structure.md):
 the fastest of five, and exact to rounding.
 """
 

@@ -59,16 +59,6 @@ class FaceSolvable(Protocol):
 
 
 @runtime_checkable
-class Scaled(Protocol):
-    """An objective that knows how large its terms are, so that rounding can be told from a difference."""
-
-    @property
-    def scale(self) -> float:
-        """The size, above zero, of the terms that F is summed from: of ‖Ap - b‖² the squared lengths of the columns."""
-        ...
-
-
-@runtime_checkable
 class Quadratic(Protocol):
     """An objective F[p] = pᵀHp - 2 cᵀp + constant whose H (size, size) is only ever asked for in blocks."""
 
@@ -101,85 +91,6 @@ class Quadratic(Protocol):
 
     def value_at(self, units: Indices, weights: Vector) -> float:
         """F for p with these weights."""
-        ...
-
-
-@runtime_checkable
-class Centred(Protocol):
-    """A quadratic that is a squared distance: F[p] = pᵀGp where Σp = 1, with G positive semi-definite.
-
-    A user's quadratic without this may be negative, and is served by quadratic programmes.
-    """
-
-    def centred(self, units: Indices, others: Indices) -> Vector:
-        """The block of G, the inner products with the target for origin, at these entries."""
-        ...
-
-
-@runtime_checkable
-class BoundedBelow(Protocol):
-    """An objective that is known never to fall below a number."""
-
-    @property
-    def lower_bound(self) -> float:
-        """No distribution has a lower value."""
-        ...
-
-
-@runtime_checkable
-class SparseBounded(Protocol):
-    """An objective that is never below a higher number where p has few entries."""
-
-    def lower_bound_for(self, entries: int) -> float:
-        """No distribution on at most so many entries has a lower value."""
-        ...
-
-
-@runtime_checkable
-class LowerBoundAttained(Protocol):
-    """An objective that knows whether some distribution, on however many entries, has the value `lower_bound`."""
-
-    @property
-    def lower_bound_attained(self) -> bool:
-        """If so, the convex relaxation has no better bound."""
-        ...
-
-
-@runtime_checkable
-class Rounded(Protocol):
-    """A quadratic that knows how precise its slopes are."""
-
-    def slope_error(self, value: float) -> float:
-        """How far rounding may move an entry of `slopes` where F has this value."""
-        ...
-
-
-@runtime_checkable
-class Prepared(Protocol):
-    """An objective with a long first computation that can be done beforehand, a piece at a time."""
-
-    def prepare(self) -> Iterator[None]:
-        """Compute it, pausing where it may be stopped."""
-        ...
-
-
-@runtime_checkable
-class Counted(Protocol):
-    """An objective that counts its work, so that a budget can be set that does not depend on the machine."""
-
-    @property
-    def work(self) -> float:
-        """Multiplications so far, about."""
-        ...
-
-
-@runtime_checkable
-class Costly(Protocol):
-    """A quadratic whose entries are not at hand."""
-
-    @property
-    def entry_cost(self) -> float:
-        """Multiplications for one entry of H, about."""
         ...
 
 

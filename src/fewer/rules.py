@@ -31,6 +31,8 @@ class Rules:
         The interval of each weight that is held.
     conditions : Conditions or None
         Linear conditions on the weights.
+    labels : tuple
+        What messages call the groups.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Rules:
     min_weight: float = 0.0
     max_weight: float = 1.0
     conditions: Any = None
+    labels: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         if self.groups is not None:
@@ -94,6 +97,17 @@ class Rules:
             return fewest, self.most_held
         most = (1.0 + SUM_ERROR) / self.min_weight
         return fewest, self.most_held if most >= self.most_held else math.floor(most)
+
+    @property
+    def possible(self) -> bool:
+        """Whether some support has the counts and the sizes that are asked for, conditions left aside."""
+        if self.sizes[0] > self.sizes[1] or self.min_weight > self.max_weight:
+            return False
+        if self.groups is None:
+            return True
+        free = np.bincount(np.delete(self.groups, self.exclude), minlength=len(self.most))
+        least = np.maximum(self.fewest, self.used(self.include))
+        return bool((least <= self.most).all() and (self.fewest <= free).all())
 
     @property
     def strict(self) -> bool:
@@ -215,70 +229,3 @@ class Rules:
     def room(self) -> float:
         """What the units of a support may cost together: k where each costs one."""
         return float(self.k) if self.costs is None else self.budget
-
-
-class Ruled:
-    """A set with rules, for the searches that still ask the set itself."""
-
-    rules: Rules
-
-    @property
-    def open(self) -> Mask:
-        """`rules.open`."""
-        return self.rules.open
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """`rules.sizes`."""
-        return self.rules.sizes
-
-    @property
-    def strict(self) -> bool:
-        """`rules.strict`."""
-        return self.rules.strict
-
-    @property
-    def bounded(self) -> bool:
-        """`rules.bounded`."""
-        return self.rules.bounded
-
-    @property
-    def most_held(self) -> int:
-        """`rules.most_held`."""
-        return self.rules.most_held
-
-    @property
-    def all_conditions(self) -> Any:
-        """`rules.conditions`."""
-        return self.rules.conditions
-
-    def lacking(self, units: Indices) -> int:
-        """`rules.lacking`."""
-        return self.rules.lacking(units)
-
-    def addable(self, units: Indices) -> Mask:
-        """`rules.addable`."""
-        return self.rules.addable(units)
-
-    def allows(self, units: Indices) -> bool:
-        """`rules.allows`."""
-        return self.rules.allows(units)
-
-    def reachable(self, units: Indices) -> bool:
-        """`rules.reachable`."""
-        return self.rules.reachable(units)
-
-    def fitting(self, ranked: Indices, size: int) -> Indices:
-        """`rules.fitting`."""
-        return self.rules.fitting(ranked, size)
-
-    @property
-    def counts(self) -> Any:
-        """The counts of `rules` for groups."""
-        from types import SimpleNamespace
-
-        if self.rules.groups is None:
-            return None
-        return SimpleNamespace(
-            codes=self.rules.groups, fewest=self.rules.fewest, most=self.rules.caps
-        )

@@ -6,13 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, Vector
+from .._validation import Indices, Vector, shown
 from ..rules import Rules
 
 SECONDS = 10.0
 """What one question may take; one that stays open is no conflict."""
 MOST_KINDS = 2000
 """Kinds of entries up to which HiGHS looks at all of them; beyond, at those with the largest and least coefficients."""
+MOST_NAMED = 20
+"""Groups with limits that are told apart."""
 SHOWN = 6
 """Conditions that a message lists."""
 INFEASIBLE = 2
@@ -90,23 +92,19 @@ def conflict(rules: Rules, most_kinds: int = MOST_KINDS) -> str | None:
             status, _ = _solve(rules, every, left, flat, whole=False)
         return member is None and status == INFEASIBLE
 
-    if not impossible(set()):
+    names, idle = list(dict.fromkeys(row.name for row in rows if row.name)), set[str]()
+    if impossible(set()):
+        for name in names:
+            if impossible(idle | {name}):
+                idle.add(name)
+    elif rules.possible:
         return None
-    names, left_out = list(dict.fromkeys(row.name for row in rows if row.name)), set[str]()
-    for name in names:
-        if impossible(left_out | {name}):
-            left_out.add(name)
-    return _sentence([name for name in names if name not in left_out])
-
-
-def _sentence(names: list[str]) -> str:
-    """The conditions, as a message lists them."""
-    if len(names) == 1:
-        return f"no distribution meets {names[0]}"
-    if len(names) > SHOWN:
-        listed = f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} more"
-    else:
-        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    guilty = [name for name in names if name not in idle]
+    if len(guilty) == 1:
+        return f"no distribution meets {guilty[0]}"
+    listed = f"{', '.join(guilty[:-1])} and {guilty[-1]}"
+    if len(guilty) > SHOWN:
+        listed = f"{', '.join(guilty[:SHOWN])} and {len(guilty) - SHOWN} more"
     return f"these conditions cannot hold together: {listed}"
 
 
@@ -117,9 +115,11 @@ def _features(rules: Rules) -> list[Vector]:
     features = [marks]
     if rules.groups is not None:
         features.append(rules.groups.astype(np.float64))
+    if rules.conditions is None:
+        return features
     if rules.conditions.previous is not None:
         features.append(rules.conditions.previous)
-    return features if rules.conditions.G is None else [*features, *rules.conditions.G]
+    return [*features, *rules.conditions.G]
 
 
 def _few(rules: Rules, every: Kinds, most: int) -> Kinds:
@@ -184,16 +184,23 @@ def _rows(rules: Rules, kinds: Kinds) -> Iterator[Row]:
     if rules.exclude.size:
         yield Row("exclude", held.tocsr()[np.isin(first, rules.exclude)], 0.0, 0.0)
     if rules.groups is not None:
-        groups = sp.csr_array(
-            (np.ones(m), (rules.groups[first], np.arange(m))), (len(rules.most), m)
-        )
-        if (rules.most < rules.n).any():
-            yield Row("max_per_group", groups @ held, 0.0, rules.most)
-        if rules.fewest.any():
-            yield Row("min_per_group", groups @ held, rules.fewest, np.inf)
-    if conditions.G is not None:
-        for name, row, right in zip(conditions.names, conditions.G, conditions.h, strict=True):
-            yield Row(name, sp.csr_array(row[None, first]) @ weight, -np.inf, right)
+        cells = rules.groups[first], np.arange(m)
+        counts = (sp.csr_array((np.ones(m), cells), (len(rules.most), m)) @ held).tocsr()
+        for option, limits, idle in (
+            ("max_per_group", rules.most, rules.n),
+            ("min_per_group", rules.fewest, 0),
+        ):
+            limited = np.flatnonzero(limits != idle)
+            for g in limited:
+                name = f"{option} = {limits[g]}"
+                if len(limited) <= MOST_NAMED:
+                    name += f" of group {shown(rules.labels[g])}"
+                ends = (0.0, limits[g]) if option == "max_per_group" else (limits[g], np.inf)
+                yield Row(name, counts[[g]], *ends)
+    if conditions is None:
+        return
+    for name, row, right in zip(conditions.names, conditions.G, conditions.h, strict=True):
+        yield Row(name, sp.csr_array(row[None, first]) @ weight, -np.inf, right)
     if conditions.previous is not None:
         name = f"max_turnover = {conditions.max_turnover:g}"
         before = conditions.previous[first]

@@ -18,7 +18,7 @@ from .._validation import (
     as_vector,
     read,
 )
-from ..rules import Ruled, Rules
+from ..rules import Rules
 from ..spaces import Space, Units, as_space
 from ._group_projection import greedy_groups, nearest_groups
 from .groups import as_groups
@@ -33,7 +33,7 @@ MOST_COVERS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class GroupSparse(Ruled):
+class GroupSparse:
     """At most k groups of entries carry mass. A unit is a group.
 
         {p in the simplex : supp(p) lies in the union of k groups, at most max_per_group entries of
@@ -132,7 +132,7 @@ class GroupSparse(Ruled):
         return self.max_per_group is None
 
     @cached_property
-    def rules(self) -> Rules:  # type: ignore[override]
+    def rules(self) -> Rules:
         """Which groups may carry mass together, or with `max_per_group` which entries."""
         if self.max_per_group is None:
             return Rules(self.n_units, self.k)
@@ -197,8 +197,6 @@ class GroupSparse(Ruled):
         if self.overlapping:
             return bool(self.groups[:, used].any(axis=0).all())
         return self.max_per_group is None or self.rules.allows(used)
-
-    include, min_weight, max_weight = np.empty(0, np.int64), 0.0, 1.0
 
     def support(self, p: Vector) -> Indices:
         """The groups that carry mass; of groups that overlap a few that hold it all."""

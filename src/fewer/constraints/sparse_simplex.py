@@ -18,11 +18,11 @@ from .._validation import (
     as_vector,
     shown,
 )
-from ..rules import Ruled, Rules
+from ..rules import Rules
 from ..spaces import Space, Units, as_space
 from .conditions import Conditions, group_conditions, together
 from .feasibility import conflict
-from .groups import as_counts, as_groups, as_shares
+from .groups import as_groups, limits_of_groups
 from .nearest import nearest_member
 from .simplex import is_distribution, largest
 
@@ -30,7 +30,7 @@ GROUP_LIMITS = "max_per_group", "min_per_group", "max_group_weight", "min_group_
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSimplex(Ruled):
+class SparseSimplex:
     """At most k entries carry mass, with bounds on what is held; the paper's appendix A. A unit is an entry.
 
         {p in the simplex, ‖p‖₀ <= k, p_i = 0 or min_weight <= p_i <= max_weight}
@@ -105,11 +105,13 @@ class SparseSimplex(Ruled):
                     f"conditions must be Conditions(G, h, previous, ...), got {shown(self.conditions)}"
                 )
             self.conditions.check(n)
-        problem = self._conflict_of_counts() or self._conflict_of_weights()
-        if problem is None and self.rules.conditions is not None:
+        both = np.intersect1d(self.include, self.exclude)
+        if both.size:
+            raise InvalidInput(f"include and exclude must not overlap, both hold {both.tolist()}")
+        if self.rules.conditions is not None or not self.rules.possible:
             problem = conflict(self.rules)
-        if problem:
-            raise InvalidInput(problem)
+            if problem:
+                raise InvalidInput(problem)
 
     def _read_groups(self, n: int) -> None:
         """Read the labels, and the limits that hold for each."""
@@ -126,11 +128,11 @@ class SparseSimplex(Ruled):
         object.__setattr__(self, "groups", codes)
         object.__setattr__(self, "labels", names)
         for name in limits:
-            read = as_counts if name.endswith("per_group") else as_shares
-            object.__setattr__(self, name, read(getattr(self, name), names, name, n))
+            limit = limits_of_groups(getattr(self, name), names, name, n)
+            object.__setattr__(self, name, limit)
 
     @cached_property
-    def rules(self) -> Rules:  # type: ignore[override]
+    def rules(self) -> Rules:
         """Which entries may be held together, and what their weights must meet."""
         conditions = self.conditions
         if self.groups is not None:
@@ -147,52 +149,8 @@ class SparseSimplex(Ruled):
             min_weight=self.min_weight,
             max_weight=self.max_weight,
             conditions=conditions,
+            labels=self.labels,
         )
-
-    def _conflict_of_counts(self) -> str | None:
-        """Why no support has the entries and the counts that are asked for, or None."""
-        both = np.intersect1d(self.include, self.exclude)
-        if both.size:
-            return f"include and exclude must not overlap, both hold {both.tolist()}"
-        if self.include.size > self.k:
-            return f"include must hold at most k = {self.k} entries, got {self.include.size}"
-        if self.groups is None:
-            return None
-        rules = self.rules
-        inside, fewest, most = rules.used(self.include), rules.fewest, rules.most
-        free = np.bincount(np.delete(self.groups, self.exclude), minlength=len(most))
-        for g in np.flatnonzero((fewest > most) | (inside > most) | (fewest > free)):
-            group = f"group {shown(self.labels[g])}"
-            if inside[g] > most[g]:
-                return f"include holds {inside[g]} entries of one group, {group}: more than max_per_group = {most[g]}"
-            if fewest[g] > most[g]:
-                return f"min_per_group = {fewest[g]} is above max_per_group = {most[g]} in {group}"
-            return f"min_per_group asks for {fewest[g]} entries of {group}, of which only {free[g]} may be held"
-        needed = rules.needed(self.include)
-        if needed > self.k:
-            beside = " beside those of include" if (inside > fewest).any() else ""
-            return f"min_per_group{beside} asks for {needed} entries in all, more than k = {self.k}"
-        return None
-
-    def _conflict_of_weights(self) -> str | None:
-        """Why no number of entries can have weights within their bounds, or None."""
-        low, high, most = self.min_weight, self.max_weight, self.rules.most_held
-        least = max(self.rules.needed(self.include), 1)
-        if low > high:
-            return f"min_weight must be at most max_weight = {high:g}, got {low:g}"
-        if most * high < 1.0 - 1e-12:
-            return (
-                f"max_weight = {high:g} is too small: the {most} entries that may be held "
-                f"sum to at most {most * high:g}, not 1"
-            )
-        if least * low > 1.0 + 1e-12:
-            return f"min_weight = {low:g} is too large: {least} entries held sum to more than 1"
-        if self.rules.sizes[0] > self.rules.sizes[1]:
-            return (
-                f"no number of entries from {least} to {most} can have weights in "
-                f"[{low:g}, {high:g}] that sum to 1"
-            )
-        return None
 
     @property
     def whole_faces(self) -> bool:

@@ -18,9 +18,7 @@ TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 MOSTLY = 0.5
 """The share of cells above which a column is meant to be of numbers."""
 SAMPLE = 200
-"""Cells on which a date format is tried before all are, and from which is seen whether few or many differ."""
-FEW_CELLS = 2000
-"""Cells up to which Python looks at them sooner than polars does."""
+"""Cells on which a date format is tried before all are."""
 DATES = (
     "%Y-%m-%d",
     "%Y/%m/%d",
@@ -91,18 +89,8 @@ class Parsed:
 
 
 def without_missing(cells: pl.Series) -> pl.Series:
-    """The texts with the missing ones as nulls; where few differ, each of them is looked at once."""
-    if len(cells) <= FEW_CELLS and not any(
-        text.strip() in MISSING for text in set(cells.to_list()) if text is not None
-    ):
-        return cells
-    if (
-        cells.head(SAMPLE).n_unique() < SAMPLE // 2
-        and not cells.unique().str.strip_chars().is_in(MISSING).any()
-    ):
-        return cells
-    bare = cells.str.strip_chars()
-    return cells.set(bare.is_in(MISSING), None)
+    """The texts with the missing ones as nulls."""
+    return cells.set(cells.str.strip_chars().is_in(MISSING), None)
 
 
 def parsed(cells: pl.Series, decimal: str | None = None, comma_first: bool = False) -> Parsed:
@@ -152,16 +140,10 @@ def _dates(bare: pl.Series) -> Parsed | None:
         or not sample.str.len_chars().is_between(6, 40).all()
     ):
         return None
-    readable = [
-        fmt
-        for fmt in (*DATES, *TIMES, *ZONED, *MORE_TIMES)
-        if _dated(sample, fmt).null_count() == 0
-    ]
-    found = [
-        (fmt, values)
-        for fmt in readable
-        if (values := _dated(bare, fmt)).null_count() == bare.null_count()
-    ]
+    formats = (*DATES, *TIMES, *ZONED, *MORE_TIMES)
+    readable = [fmt for fmt in formats if _dated(sample, fmt).null_count() == 0]
+    tried = [(fmt, _dated(bare, fmt)) for fmt in readable]
+    found = [each for each in tried if each[1].null_count() == bare.null_count()]
     if not found:
         return None
     fmt, values = found[0]
@@ -185,56 +167,46 @@ def _styled(kept: pl.Series, bare: pl.Series, decimal: str | None, comma_first: 
     filled = bare.is_not_null()
     count = int(filled.sum())
     matches = {sign: bare.str.contains(pattern) & filled for sign, pattern in STYLES.items()}
-    fitting = [sign for sign, match in matches.items() if int(match.sum()) == count]
+    counts = {sign: int(match.sum()) for sign, match in matches.items()}
+    fitting = [sign for sign in STYLES if counts[sign] == count]
     if not fitting:
-        either = matches["."] | matches[","]
-        if int(either.sum()) <= MOSTLY * count:
+        if int((matches["."] | matches[","]).sum()) <= MOSTLY * count:
             return Parsed(kept)
-        sign = max(matches, key=lambda s: int(matches[s].sum()))
-        wrong = int((filled & ~matches[sign].fill_null(False)).arg_max() or 0)
+        sign = max(STYLES, key=counts.__getitem__)
         like = bare.filter(matches[sign])[0]
-        share = f"{int(matches[sign].sum())} of {count} cells are numbers such as {like!r}"
-        return Parsed(kept, problem=Problem(wrong, bare[wrong], f"a number ({share})"))
+        share = f"{counts[sign]} of {count} cells are numbers such as {like!r}"
+        return _stray(kept, bare, filled & ~matches[sign].fill_null(False), f"a number ({share})")
     ambiguous = len(fitting) == 2 and bool(bare.str.contains(r"[.,]").any())
     sign = (decimal or ("," if comma_first else ".")) if ambiguous else fitting[0]
-    values, problem = _converted(bare, sign)
-    if problem is not None:
-        return Parsed(kept, problem=problem)
-    example = bare.filter(bare.str.contains(r"[^\d+-]"))
-    note = f"{bare.name!r} holds numbers written like {example[0]!r}, taken as {values[_first(bare, example[0])]!r}"
-    return Parsed(values, note, None if len(fitting) == 2 else sign)
-
-
-def _first(cells: pl.Series, cell: str) -> int:
-    """Where a cell is first."""
-    return int((cells == cell).arg_max() or 0)
-
-
-def _converted(bare: pl.Series, sign: str) -> tuple[pl.Series, Problem | None]:
-    """The numbers of cells that all have one decimal sign; a second currency, or percent in some only, is refused."""
     parts = bare.str.extract_groups(STYLES[sign]).struct.unnest()
     percent = (parts["back"] == "%").fill_null(False)
-    filled = bare.is_not_null()
     if percent.any() and not (percent | ~filled).all():
-        wrong = int((filled & ~percent).arg_max() or 0)
-        return bare, Problem(wrong, bare[wrong], "percent, as other cells have it")
+        return _stray(kept, bare, filled & ~percent, "percent, as other cells have it")
     front = parts["front"].fill_null("")
     money = front.set(front == "", None).fill_null(parts["back"].set(percent, None))
-    known = money.drop_nulls()
-    if known.n_unique() > 1:
-        wrong = int((money != known[0]).fill_null(False).arg_max() or 0)
-        return bare, Problem(wrong, bare[wrong], f"an amount in {known[0]}, as in other cells")
-    body = parts["body"].str.replace_all(
-        r"['’ \u00a0\u202f\u2009]" if sign == "." else r"[.'’ \u00a0\u202f\u2009]", ""
+    currencies = money.drop_nulls()
+    if currencies.n_unique() > 1:
+        other = (money != currencies[0]).fill_null(False)
+        return _stray(kept, bare, other, f"an amount in {currencies[0]}, as in other cells")
+    values = _numbers(parts, sign) / (100.0 if percent.any() else 1.0)
+    example = int(bare.str.contains(r"[^\d+-]").fill_null(False).arg_max() or 0)
+    note = (
+        f"{bare.name!r} holds numbers written like {bare[example]!r}, taken as {values[example]!r}"
     )
-    body = (
-        body.str.replace_all(",", "") if sign == "." else body.str.replace(",", ".", literal=True)
-    )
-    negative = (
-        parts["open"].is_not_null()
-        | parts["sign"].is_in(["-", "−"]).fill_null(False)
-        | parts["inner"].is_not_null()
-    )
-    numbers = body.cast(pl.Float64)
-    numbers = (-numbers).zip_with(negative, numbers)
-    return (numbers / 100.0 if percent.any() else numbers).rename(bare.name), None
+    return Parsed(values.rename(bare.name), note, None if len(fitting) == 2 else sign)
+
+
+def _stray(kept: pl.Series, bare: pl.Series, wrong: pl.Series, expected: str) -> Parsed:
+    """A column of texts, the first wrong one of which is a problem."""
+    row = int(wrong.arg_max() or 0)
+    return Parsed(kept, problem=Problem(row, bare[row], expected))
+
+
+def _numbers(parts: pl.DataFrame, sign: str) -> pl.Series:
+    """The numbers of cells by their parts."""
+    body = parts["body"].str.replace_all(r"['’ \u00a0\u202f\u2009]", "")
+    body = body.str.replace_all("," if sign == "." else ".", "", literal=True)
+    numbers = body.str.replace(",", ".", literal=True).cast(pl.Float64)
+    signs = parts["sign"].is_in(["-", "−"]).fill_null(False)
+    negative = parts["open"].is_not_null() | signs | parts["inner"].is_not_null()
+    return (-numbers).zip_with(negative, numbers)

@@ -33,6 +33,8 @@ MAX_COLUMNS = 100_000
 NOT_UTF8 = "the file is not in UTF-8, so it is read as Windows-1252"
 UNDEFINED = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
 """Bytes that mean nothing in Windows-1252."""
+CODE = r"^[-+]?0\d"
+"""Codes with leading zeros, which are no numbers."""
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}$"
 """Dates that polars parses while it reads."""
 COMMA_NUMBER = r"^[-+]?\d+(,\d*)?$"
@@ -219,60 +221,51 @@ def open_csv(path: Path, label: str) -> FileTable:
 
 
 def by_head(path: Path, label: str, dialect: Dialect, *notes: str) -> CsvTable:
-    """The columns by what their first rows show.
-
-    All cells are looked at as one long column: columns cost more than cells.
-    """
-    stamp = stamp_of(path)
-    rows = max(min(HEAD_ROWS, HEAD_CELLS // len(dialect.names)), 20)
+    """The columns by what their first rows show."""
+    stamp, names = stamp_of(path), dialect.names
+    rows = max(min(HEAD_ROWS, HEAD_CELLS // len(names)), 20)
     head = pl.read_csv(path, n_rows=rows, **dialect.layout({}))
     if head.height == 0:
         raise InvalidInput(f"{label}: has a head but no rows, or a quote that is never closed")
-    names, cells = head.columns, head.unpivot()["value"]  # names, which polars makes anew each time
-
-    def by_column(flags: Any) -> Any:
-        """Flags of all cells as a matrix, a row for each column."""
-        return flags.fill_null(False).to_numpy().reshape(head.width, head.height)
-
-    empty = by_column(cells.is_null() | cells.is_in(MISSING))
+    # all cells are looked at as one long column: columns cost more than cells
+    cells, shape = head.unpivot()["value"], (head.width, head.height)
+    flags = [
+        cells.is_null() | cells.is_in(MISSING),
+        *(cells.str.contains(p) for p in (CODE, r"\d")),
+    ]
+    empty, coded, digits = (each.fill_null(False).to_numpy().reshape(shape) for each in flags)
     filled = (~empty).sum(axis=1)
-    coded = cells.str.contains(r"^[-+]?0\d")
-    types: dict[str, Any] = {}
-    for dtype in (pl.Boolean, pl.Float64, pl.Int64):  # the narrowest type that fits is the last
-        fitting = held(cells, dtype) & ~coded
-        fits = (by_column(fitting) | empty).all(axis=1) & (filled > 0)
-        types |= dict.fromkeys((names[i] for i in np.flatnonzero(fits)), dtype)
-    starts = dict(zip(names, head.row(0), strict=True))
-    types |= {
-        name: pl.Date
-        for name in names
-        if name not in types and may_be_date(starts[name]) and is_dated(head[name])
+    codes = {names[i] for i in np.flatnonzero(coded.any(axis=1))}
+    disguised = {
+        names[i] for i in np.flatnonzero((digits.sum(axis=1) > MOSTLY * filled) | (filled == 0))
     }
-    digits = by_column(cells.str.contains(r"\d") | held(cells, pl.Boolean)).sum(axis=1)
-    disguised = np.flatnonzero((digits > MOSTLY * filled) | (filled == 0))
-    comma_first = dialect.separator == ";"
-    looks = {
-        name: parsed(head[name], None, comma_first)
-        for name in (names[i] for i in disguised)
-        if name not in types
-    }
-    signs = {look.decimal for look in looks.values()} - {None}
-    decimal = signs.pop() if len(signs) == 1 else None
-    decimal_comma = False
-    if decimal == ",":
+
+    def is_grouped_float(name: str) -> bool:
+        """Whether all numbers of a column may have a dot between thousands."""
+        return types.get(name) == pl.Float64 and is_grouped(head[name])
+
+    types = native_types(path, dialect, head, rows, False)
+    comma_first, decimal_comma, decimal = dialect.separator == ";", False, None
+    if dialect.separator != ",":
+        others = native_types(path, dialect, head, rows, True)
         floats = [name for name, dtype in types.items() if dtype == pl.Float64]
-        doubtful = [name for name in floats if is_grouped(head[name])]
+        decimal_comma = pl.Float64 in others.values() and all(map(is_grouped_float, floats))
+    if decimal_comma:
+        types, decimal = others, ","
+    types = {name: dtype for name, dtype in types.items() if name not in codes}
+    suspects = [name for name in names if name in disguised and name not in types]
+    looks = {name: parsed(head[name], decimal, comma_first) for name in suspects}
+    signs = {look.decimal for look in looks.values()} - {None}
+    decimal = decimal or (signs.pop() if len(signs) == 1 else None)
+    if decimal == "," and not decimal_comma:
+        doubtful = [name for name in types if is_grouped_float(name)]
         looks |= {name: parsed(head[name], decimal, True) for name in doubtful}
         types = {name: dtype for name, dtype in types.items() if name not in doubtful}
-        decimal_comma = dialect.separator != "," and pl.Float64 not in types.values()
-    commas = [name for name in looks if decimal_comma and has_commas(head[name])]
-    types |= dict.fromkeys(commas, pl.Float64)
-    said = [*dialect.notes, *notes, *(look.note for look in looks.values() if look.note)]
     return CsvTable(
         label=label,
         schema={name: types.get(name, pl.String) for name in names},
-        looks={name: look for name, look in looks.items() if name not in commas},
-        said=tuple(said),
+        looks=looks,
+        said=(*dialect.notes, *notes),
         path=path,
         stamp=stamp,
         dialect=dialect,
@@ -281,22 +274,19 @@ def by_head(path: Path, label: str, dialect: Dialect, *notes: str) -> CsvTable:
     )
 
 
-def has_commas(cells: Any) -> bool:
-    """Whether all cells are numbers with decimal commas that polars parses, or missing."""
-    return bool(held(without_missing(cells), pl.Float64, True).all())
-
-
-def may_be_date(cell: str | None) -> bool:
-    """Whether the first cell of a column is a date such as 2024-05-31, or missing."""
-    return cell is None or cell in MISSING or re.fullmatch(ISO_DATE, cell) is not None
-
-
-def is_dated(cells: Any) -> bool:
-    """Whether all cells are dates such as 2024-05-31, or empty."""
-    bare = cells.set(cells.is_in(MISSING), None).drop_nulls()
-    if not len(bare) or not re.fullmatch(ISO_DATE, bare[0]):
-        return False
-    return bool(bare.str.contains(ISO_DATE).all() and held(bare, pl.Date).all())
+def native_types(
+    path: Path, dialect: Dialect, head: Any, rows: int, decimal_comma: bool
+) -> dict[str, Any]:
+    """The columns that polars parses while it reads: numbers, booleans, and dates such as 2024-05-31."""
+    how = dialect.layout({}) | {"schema": None, "new_columns": dialect.names}
+    how |= {"null_values": list(MISSING), "decimal_comma": decimal_comma, "try_parse_dates": True}
+    schema = pl.scan_csv(path, infer_schema_length=rows, **how).collect_schema()
+    found = {n: dtype for n, dtype in schema.items() if dtype in (pl.Int64, pl.Float64, pl.Boolean)}
+    for name, dtype in schema.items():
+        if dtype == pl.Date:
+            first = without_missing(head[name]).drop_nulls()
+            found |= {name: dtype} if re.fullmatch(ISO_DATE, first[0]) else {}
+    return found
 
 
 def counts_columns(cells: list[str]) -> bool:

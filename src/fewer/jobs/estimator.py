@@ -51,23 +51,14 @@ ABOUT_COLUMNS = ("n_features_in_", "feature_names_in_")
 """What `partial_fit` learns at its first call and keeps."""
 
 
-class OfResult:
-    """An attribute of a fitted estimator that its `result_` has; a list where there are several results."""
+class Learned:
+    """An attribute of a fitted estimator: a field of its `result_`, or what is set together with that.
 
-    def __init__(self, field: str) -> None:
+    Where there are several results a field is a list.
+    """
+
+    def __init__(self, field: str = "") -> None:
         self.field = field
-
-    def __get__(self, estimator: Any, owner: Any = None) -> Any:
-        if estimator is None:
-            return self
-        results = estimator.result_
-        if isinstance(results, list):
-            return [getattr(result, self.field) for result in results]
-        return getattr(results, self.field)
-
-
-class SetWithResult:
-    """An attribute of a fitted estimator that is set together with its `result_`."""
 
     def __set_name__(self, owner: Any, name: str) -> None:
         self.name = name
@@ -75,10 +66,14 @@ class SetWithResult:
     def __get__(self, estimator: Any, owner: Any = None) -> Any:
         if estimator is None:
             return self
-        _ = estimator.result_
-        if self.name not in vars(estimator):
-            raise AttributeError(f"{type(estimator).__name__} has no {self.name} after this fit")
-        return vars(estimator)[self.name]
+        results = estimator.result_
+        if not self.field:
+            if self.name not in vars(estimator):
+                raise AttributeError(f"this fit of {type(estimator).__name__} sets no {self.name}")
+            return vars(estimator)[self.name]
+        if isinstance(results, list):
+            return [getattr(result, self.field) for result in results]
+        return getattr(results, self.field)
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -94,10 +89,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     _option_names: ClassVar[tuple[str, ...]] = ()
     _stream: Tree[Any] | None = None
 
-    indices_: Any = OfResult("indices")
-    value_: Any = OfResult("value")
-    bound_: Any = OfResult("bound")
-    gap_: Any = OfResult("gap")
+    indices_: Any = Learned("indices")
+    value_: Any = Learned("value")
+    bound_: Any = Learned("bound")
+    gap_: Any = Learned("gap")
 
     def __init_subclass__(
         cls, options: type[Options] | None = None, withheld: Sequence[str] = (), **more: Any

@@ -19,12 +19,11 @@ from .bins.options import BinsOptions
 from .dims.dims import DimsProblem
 from .dims.options import DimsOptions
 from .dims.summary import DimsPlan, DimsSummary, schema_of
-from .points.blocks import solved, spec_of
-from .points.first_pass import FirstSummary
-from .points.one_pass import coreset_of
+from .points.blocks import solved
+from .points.first_pass import FirstPlan, FirstSummary
+from .points.one_pass import Coreset, OnePassPlan
 from .points.options import PointsOptions
-from .points.plan import plan_of
-from .points.second_pass import SecondSummary
+from .points.second_pass import PointsPlan, SecondSummary
 from .terms.blocks import TermsSummary, block_schema
 from .terms.options import TermsOptions
 from .terms.terms import track
@@ -66,7 +65,7 @@ class Summary:
         return bool(self.state.exact)
 
     def merge(self, *others: "Summary") -> "Summary":
-        """The summary of all rows, from those of blocks in the order of their rows; always in the same tree.
+        """Return the summary of all rows, from those of blocks in the order of their rows; always in the same tree.
 
         >>> summarize([1.0, 2.0], "bins").merge(summarize([2.0], "bins")).rows
         3
@@ -84,7 +83,7 @@ class Summary:
         return replace(self, state=merged_in_tree(states, type(self.state).merged))
 
     def solve(self, k: int, **options: Any) -> Result:
-        """The answer of the job; `indices` are columns, or positions of rows in the order in which they were merged.
+        """Return the answer of the job; `indices` are columns, or positions of rows in the order in which they were merged.
 
         Options are those of the job's function that are about the search: `solver`, `time_limit`,
         `rng`, `callback`; of points `min_weight`, `max_weight`, `equal_weights`; of bins `grid` and
@@ -194,24 +193,25 @@ class Steps:
 
 def _points_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
     if plan is not None:
-        second = plan_of(plan) if isinstance(plan, FirstSummary) else plan.plan
+        made = PointsPlan.of(plan) if isinstance(plan, FirstSummary) else plan.plan
         if own.get("kept") is None:
-            return SecondSummary.of(block, second)
-        return coreset_of(block, second, as_integer(own["kept"], "kept", 1))
+            return SecondSummary.of(block, made)
+        kept = as_integer(own["kept"], "kept", 1)
+        return Coreset.of(block, OnePassPlan(made, kept, originals=False))
     named = {name: getattr(options, name) for name in ("labels", "sample_weight")}
     roles = {name: value if isinstance(value, str) else None for name, value in named.items()}
     roles["labels"] = block.y if roles["labels"] is None else roles["labels"]
-    k = as_integer(own.get("k", 1), "k", 1)
-    spec = spec_of(block.X, k, options.replace(**roles), as_seed(options.rng))
+    k, seed = as_integer(own.get("k", 1), "k", 1), as_seed(options.rng)
+    first = FirstPlan.of(block.X, k, options.replace(**roles), seed)
     if own.get("candidates") is not None:
         count = as_integer(own["candidates"], "candidates", 1)
-        spec = replace(spec, candidates=count, least=count)
-    return FirstSummary.of(block, replace(spec, draws=spec.candidates))
+        first = replace(first, candidates=count, least=count)
+    return FirstSummary.of(block, replace(first, draws=first.candidates))
 
 
 def _points_answer(summary: Any, k: Any, options: Any) -> Result:
-    spec = summary.spec if isinstance(summary, FirstSummary) else summary.plan.spec
-    seed = spec.seed if options.rng is None else as_seed(options.rng)
+    first = summary.plan if isinstance(summary, FirstSummary) else summary.plan.first
+    seed = first.seed if options.rng is None else as_seed(options.rng)
     return solved(summary, k, options, seed).result
 
 

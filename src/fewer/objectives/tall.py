@@ -15,7 +15,7 @@ MIN_TALL_ROWS, TALL_ROWS_PER_COLUMN = 4096, 8
 MAX_TALL_COLUMNS = 600
 """Columns up to which it is: beyond, searches look at few of them, and the factor is of all."""
 PART_ROWS = 1000
-"""Rows that are factored at a time: they stay in the cache, see `benchmarks/limits.py`."""
+"""Rows that are factored at a time: they stay in the cache."""
 BLOCK_COLUMNS = 32
 """Columns that LAPACK eliminates at once."""
 MAX_FACTOR_WORK = 1e11

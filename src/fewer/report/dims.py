@@ -60,6 +60,13 @@ class DimsStudy(Study):
             return UNBOUNDED
         return len(self.allowed)
 
+    @property
+    def scope(self) -> str:
+        """What there is to choose from, in words."""
+        units, rows = self.problem.units, len(self.problem.summary.weights)
+        whole = "" if units.labels is None else f" in whole units ({len(units)} in all)"
+        return f"of {len(units.columns(self.allowed))} columns{whole} for {rows} rows"
+
     @cached_property
     def names(self) -> list[Any]:
         """The names of all columns, or their numbers."""

@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -12,13 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, Vector, as_generator, as_weights, renamed
+from .._validation import Indices, Vector, as_generator, as_weights
 from ..deadline import Deadline
 from ..jobs.points.options import PointsOptions
-from ..jobs.points.points import points
-from ..jobs.points.sample import as_labels
-from ..jobs.points.setting import Prepared, chosen, prepare
-from ..jobs.points.units import apart_by_unit
+from ..jobs.points.solve import PreparedRows, prepare
 from ..result import Result
 from ..tables.column import role
 from ..tables.frames import is_table, names_of, take_rows
@@ -51,7 +47,7 @@ class PointsStudy(Study):
 
     X: Any
     options: PointsOptions
-    ready: Prepared
+    ready: PreparedRows
     names: Sequence[Any] | None = None
     captions: Mapping[str, Any] = field(default_factory=dict)
     n_criticisms: int = 0
@@ -86,7 +82,7 @@ class PointsStudy(Study):
     @property
     def rows(self) -> Any:
         """The rows that are compared, encoded, (M, d): of X, and below them of another target."""
-        return self.X if self.options.precomputed else self.ready.given.rows
+        return self.X if self.options.precomputed else self.ready.input.rows
 
     @cached_property
     def Z(self) -> Any:  # noqa: N802 - as statisticians write standardized rows
@@ -98,10 +94,15 @@ class PointsStudy(Study):
         """The number of rows of X to choose from."""
         return int(np.searchsorted(self.used, self.ready.sample.size))
 
+    @property
+    def scope(self) -> str:
+        """What there is to choose from, in words."""
+        return f"of {self.size} rows"
+
     @cached_property
     def used(self) -> Indices:
         """The rows of X and of the target that are compared."""
-        kept = self.ready.given.kept
+        kept = self.ready.input.kept
         return np.arange(self.rows.shape[0]) if kept is None else kept
 
     @cached_property
@@ -112,7 +113,7 @@ class PointsStudy(Study):
     @cached_property
     def masses(self) -> Vector:
         """The weights (M,) of the rows that are stood for, of sum one; zero for the others."""
-        m, weights = len(self.used), self.ready.given.weights
+        m, weights = len(self.used), self.ready.input.weights
         masses = np.ones(m) if weights is None else as_weights(weights, m, "sample_weight")
         masses[: self.stands.start] = 0.0
         return np.asarray(masses / masses.sum())
@@ -120,8 +121,7 @@ class PointsStudy(Study):
     @cached_property
     def classes(self) -> Indices | None:
         """The codes of labels, across which rows are not compared."""
-        labels = self.ready.given.labels
-        return None if labels is None else as_labels(labels, len(self.used))[1]
+        return self.ready.input.labels
 
     @cached_property
     def members(self) -> Indices | None:
@@ -135,15 +135,12 @@ class PointsStudy(Study):
         return np.unique(np.asarray(units)[self.used], return_inverse=True)[1].reshape(-1)
 
     def solve(self, k: int, **search: Any) -> Result:
-        """Run the job on rows that were prepared once, but for those in whole units."""
-        if self.members is not None:
-            own = {one.name: getattr(self.options, one.name) for one in PointsOptions.fields()}
-            return points(self.X, k, **own | search)
+        """Run the job on rows that were prepared once."""
         generator, seed = as_generator(search.pop("rng", None))
         deadline = Deadline.after(search.pop("time_limit", None))
         options = self.options.replace(deadline=deadline, **search)
         with own_threads(), np.errstate(invalid="ignore", over="ignore"):
-            return chosen(self.ready, self.X, k, options, generator, seed).result
+            return self.ready.solve(k, options, generator, seed).result
 
     def error(self, result: Result) -> float:
         """Return MMD² to the rows that are stood for."""
@@ -279,7 +276,7 @@ class PointsStudy(Study):
         """
         if self.options.target is not None or self.options.min_per_group is not None:
             return None
-        include = np.searchsorted(self.used, self.ready.held.include)
+        include = np.searchsorted(self.used, self.ready.limits.include)
         order = rng.permutation(np.setdiff1d(np.arange(self.size), include))
         held = max(round(share * self.size), 1)
         if held >= len(order):
@@ -308,11 +305,10 @@ class PointsStudy(Study):
         return float(masses @ self.block(rows, rows) @ masses) / float(masses.sum()) ** 2
 
 
-def prepared(X: Any, k: int, options: PointsOptions, seed: Any) -> Prepared:
-    """Return the rows of X ready to be compared; equal rows of different units stay apart."""
-    whole, rng = options.units is not None, np.random.default_rng(seed)
-    with own_threads(), renamed(groups="units") if whole else nullcontext():
-        return prepare(X, k, apart_by_unit(options) if whole else options, rng, most=not whole)
+def prepared(X: Any, k: int, options: PointsOptions, seed: Any) -> PreparedRows:
+    """Return the rows of X ready to be compared."""
+    with own_threads():
+        return prepare(X, k, options, np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..active_set import box_weights
 from ..deadline import Deadline
-from ..protocols import Quadratic, Rounded, implements
+from ..protocols import Quadratic
 from ..rules import Rules
 from .fit import NONE, SLACK, Fit, bounds, on_support, with_unit
 
@@ -181,7 +181,7 @@ class QuadraticAdditions:
         multiplier = float(own[free].mean() if free.any() else own.min())
         distances = self._distances[others]
         error = MARGIN * (np.sqrt(distances * max(value, 0.0)) + NOISE * self._diagonal[others])
-        if implements(self.problem, Rounded):
+        if hasattr(self.problem, "slope_error"):
             rounded: Any = self.problem
             error = error + 2.0 * rounded.slope_error(value)
         excess = np.maximum(slopes[others] - multiplier + error, 0.0)

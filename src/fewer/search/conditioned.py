@@ -15,7 +15,6 @@ import numpy as np
 from .._validation import Indices, Vector, magnitude
 from ..deadline import Deadline
 from ..probe import is_ours
-from ..protocols import Centred, implements
 from ..rules import Rules
 from .additions import additions
 from .convex import CLOSED, Programmes
@@ -288,7 +287,7 @@ class ConditionedEngine:
     @property
     def _squared(self) -> bool:
         """Whether F is a squared distance, under rules that `QuadraticEngine` and `Relaxations` know."""
-        ours = is_ours(self.problem) or implements(self.problem, Centred)
+        ours = is_ours(self.problem) or hasattr(self.problem, "centred")
         return self.programmes.quadratic and ours and self.rules.most_groups is None
 
     # proofs
@@ -398,7 +397,7 @@ def with_implied_counts(rules: Rules) -> Rules:
     >>> with_implied_counts(C.rules).fewest.tolist()
     [2, 0]
     """
-    if rules.groups is None or rules.conditions is None or rules.conditions.G is None:
+    if rules.groups is None or rules.conditions is None:
         return rules
     fewest = rules.fewest.copy()
     for row, right in zip(rules.conditions.G, rules.conditions.h, strict=True):

@@ -11,7 +11,7 @@ from ..constraints.conditions import Conditioned
 from ..constraints.feasibility import feasible_member
 from ..deadline import Deadline
 from ..programmes import Solved, linear_programme
-from ..protocols import FaceSolvable, Programmed, Quadratic, Scaled, implements
+from ..protocols import FaceSolvable, Programmed, Quadratic, implements
 from ..rules import Rules
 from .face import face_best
 from .fit import (
@@ -59,7 +59,7 @@ class Programmes:
         self.conditions = rules.conditions
         self.own = implements(objective, Programmed)
         self.quadratic = not self.own and implements(objective, Quadratic)
-        self.scale = float(objective.scale) if implements(objective, Scaled) else 0.0
+        self.scale = float(getattr(objective, "scale", 0.0))
         self.work = 0.0
         self._known: dict[bytes, Fit | None] = {}
 

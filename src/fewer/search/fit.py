@@ -12,7 +12,7 @@ from ..active_set import box_weights
 from ..constraints.conditions import Conditioned, Conditions
 from ..deadline import Deadline
 from ..programmes import quadratic_programme
-from ..protocols import Centred, Quadratic, implements
+from ..protocols import Quadratic
 from ..rules import Rules
 
 Matrix = npt.NDArray[np.float64]
@@ -60,7 +60,7 @@ def spread(units: Indices, weights: Vector, size: int) -> Vector:
 
 def target_gram(problem: Any, units: Indices, others: Indices) -> Matrix:
     """The block of G = H - c1ᵀ - 1cᵀ + constant, so that F = pᵀGp where Σp = 1; without cancellation if possible."""
-    if implements(problem, Centred):
+    if hasattr(problem, "centred"):
         return np.asarray(problem.centred(units, others))
     left, right = problem.linear(units), problem.linear(others)
     block = np.asarray(problem.cross(units, others) + (problem.constant - right), np.float64)
@@ -70,7 +70,7 @@ def target_gram(problem: Any, units: Indices, others: Indices) -> Matrix:
 
 def on_support(problem: Quadratic, units: Indices) -> tuple[Vector, Vector]:
     """(H, c) of F on a few units whose weights sum to one, but for a constant; about the target where possible."""
-    if implements(problem, Centred):
+    if hasattr(problem, "centred"):
         return target_gram(problem, units, units), np.zeros(len(units))
     return problem.cross(units, units), problem.linear(units)
 
@@ -167,7 +167,7 @@ def polished(problem: Quadratic, rules: Rules, fit: Fit) -> Fit:
     H_FF d = s_F + mu 1, 1ᵀd = 0 on the weights F strictly inside their bounds. Matters where F is
     nearly zero, and is left out elsewhere if slopes are costly.
     """
-    if not implements(problem, Centred) and fit.value > NEARLY_ZERO * abs(problem.constant):
+    if not hasattr(problem, "centred") and fit.value > NEARLY_ZERO * abs(problem.constant):
         return fit
     low, high = rules.min_weight, rules.max_weight
     free = (fit.weights > low) & (fit.weights < high)

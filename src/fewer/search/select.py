@@ -69,39 +69,35 @@ def covered(objective: Objective, constraint: Any) -> bool:
     return isinstance(constraint, DimensionSparse) and implements(objective, Covered, FaceSolvable)
 
 
+def entrywise(constraint: Any) -> bool:
+    """Whether a unit is an entry with a weight of its own: a sparse simplex."""
+    return isinstance(constraint, SparseSimplex)
+
+
+def distances(objective: Any, constraint: Any) -> bool:
+    """Whether the problem is a quadratic on a sparse simplex without conditions that is a squared distance.
+
+    Its tables and bounds need F[p] = pᵀGp with G positive semi-definite where Σp = 1. Any other
+    quadratic, as one that falls below zero, is served by quadratic programmes.
+    """
+    if not (entrywise(constraint) and implements(objective, Quadratic)):
+        return False
+    distance = is_ours(objective) or hasattr(objective, "centred")
+    return distance and constraint.rules.conditions is None
+
+
 def programmed(objective: Objective, constraint: Any) -> bool:
     """Whether supports are sets of entries with rules of their own, or weights are found by convex programmes.
 
     That is: conditions on weights, a loss that has its own programme, a quadratic that may be
     negative, or entries within a few groups.
     """
-    if isinstance(constraint, SparseSimplex):
-        return implements(objective, Programmed) or (
-            implements(objective, Quadratic) and not distances(objective, constraint)
-        )
-    return isinstance(constraint, GroupSparse) and not constraint.whole_faces
-
-
-def distances(objective: Any, constraint: Any) -> bool:
-    """Whether the engine of squared distances serves the problem: a quadratic on a sparse simplex without conditions.
-
-    Its tables and bounds need F[p] = pᵀGp with G positive semi-definite where Σp = 1. Any other
-    quadratic, as one that falls below zero, is served by quadratic programmes.
-    """
-    simple = isinstance(constraint, SparseSimplex) and constraint.all_conditions is None
-    return simple and implements(objective, Quadratic) and squared_distance(objective)
-
-
-def entrywise(constraint: Any) -> bool:
-    """Whether a unit is an entry with weights of its own: a sparse simplex."""
-    return isinstance(constraint, SparseSimplex)
+    if not entrywise(constraint):
+        return isinstance(constraint, GroupSparse) and not constraint.whole_faces
+    quadratic = implements(objective, Quadratic) and not distances(objective, constraint)
+    return quadratic or implements(objective, Programmed)
 
 
 def knows_its_optimum(objective: Any, constraint: Any) -> bool:
     """Whether the objective finds the best k entries by itself."""
     return implements(objective, Direct) and entrywise(constraint) and constraint.whole_faces
-
-
-def squared_distance(objective: Any) -> bool:
-    """Whether a quadratic is a squared distance to a target: ours are, others where they offer `centred`."""
-    return is_ours(objective) or hasattr(objective, "centred")

@@ -8,11 +8,11 @@ import numpy as np
 
 from .._validation import as_generator, as_number
 from ..deadline import Deadline
-from ..protocols import Constraint, Objective
+from ..protocols import Objective
 from ..result import Result, Status
 from ..search.engine import Engine
 from ..search.paths import lower_bound_of
-from ..search.select import engine_of, knows_its_optimum
+from ..search.select import engine_of, entrywise, knows_its_optimum
 from .loop import Callback, Outcome, Step, Steps, as_callback, check_partners, drive
 from .units import in_units, normalised, watched
 
@@ -42,7 +42,7 @@ Method = Callable[[Problem], Steps]
 def solve(
     solver: str,
     objective: Objective,
-    constraint: Constraint,
+    constraint: Any,
     method: Method,
     *,
     budget: Any,
@@ -65,7 +65,8 @@ def solve(
     problem = Problem(inner, constraint, solver, deadline, budget, generator, exponent)
 
     def steps() -> Steps:
-        yield Step(bound=lower_bound_of(inner, constraint))
+        rules = constraint.rules if entrywise(constraint) else None
+        yield Step(bound=lower_bound_of(inner, rules))
         return (yield from method(problem))
 
     loop |= {"time_limit": deadline, "callback": watched(callback, exponent), "seed": seed}

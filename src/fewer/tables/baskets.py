@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, gathered, library_of, shown
+from .._validation import Indices, InvalidInput, shown
 from .column import Column, Levels, Table
 
 ORDERS = re.compile(
@@ -63,7 +63,7 @@ def baskets_of(table: Any, order: Any, item: Any, missing: str = "error") -> Bas
     which, what = columns.column(order, "order"), columns.column(item, "item")
     if which is what:
         raise InvalidInput(f"order and item must be two columns, both are {shown(which.name)}")
-    orders, items = numbered(table, which), levels_of(what)
+    orders, items = levels_of(which).codes, levels_of(what)
     if (orders < 0).any():
         row = int(np.argmax(orders < 0))
         raise InvalidInput(
@@ -72,16 +72,27 @@ def baskets_of(table: Any, order: Any, item: Any, missing: str = "error") -> Bas
     names, codes, note = items.values.tolist(), items.codes, ""
     check_items(what, codes, missing)
     gone = codes < 0
+    count = int(orders.max(initial=-1)) + 1
     if gone.any() and missing == "category":
         codes, names = np.where(gone, len(names), codes), [*names, None]
         note = f"{int(gone.sum())} missing items taken as one more item"
-    count = int(orders.max(initial=-1)) + 1
-    if gone.any() and missing == "drop":
+    elif gone.any():
         incomplete = np.unique(orders[gone])
         whole = ~np.isin(orders, incomplete)
         orders, codes = orders[whole], codes[whole]
         note = orders_left_out(incomplete.size, count)
-    return grouped_items(orders, codes, names, count)._replace(note=note)
+    if len(orders) == 0:
+        raise InvalidInput(NO_ORDERS)
+    ones = np.ones(len(orders), np.int8)
+    pattern = sp.csr_array((ones, (orders, codes)), shape=(count, len(names)))
+    pattern.sum_duplicates()
+    pattern.data[:] = 1
+    frequency = np.bincount(pattern.indices, minlength=len(names))
+    ranked = np.argsort(-frequency, kind="stable")  # of equals the first by name
+    ranked = ranked[frequency[ranked] > 0]
+    rows = pattern[np.flatnonzero(np.diff(pattern.indptr))][:, ranked]
+    rows.sort_indices()
+    return Baskets(rows, [names[i] for i in ranked], note)
 
 
 def check_items(column: Column, codes: Indices, missing: str) -> None:
@@ -102,70 +113,15 @@ def orders_left_out(some: int, count: int) -> str:
     return f"{some} of {count} orders left out, as items are missing there" if some else ""
 
 
-def numbered(table: Any, column: Column) -> Indices:
-    """Which order each line is of, numbered from 0, -1 where missing; without sorting a list of their names."""
-    library = library_of(table)
-    if column.kind == "category" and library == "polars":
-        return np.asarray(
-            gathered(table)[column.name].rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
-        )
-    if column.kind == "category" and library == "pandas":
-        import pandas as pd
-
-        return np.asarray(pd.factorize(table[column.name])[0], np.int64)
-    return levels_of(column).codes
-
-
 def levels_of(column: Column) -> Levels:
     """The distinct values of a column and which of them each row has; whole numbers as such."""
     if column.kind == "other":
         raise InvalidInput(
             f"column {shown(column.name)} holds {column.dtype}; expected texts or numbers"
         )
-    if column.kind != "number" or column.missing is not None:
-        levels = column.levels
-        whole = column.kind == "number" and bool((levels.values == np.floor(levels.values)).all())
-        return Levels(levels.values.astype(np.int64) if whole else levels.values, levels.codes)
-    values = column.values
-    low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-    if len(values) and high - low < 4 * len(values) and (values == np.floor(values)).all():
-        return _counted((values - low).astype(np.int64), int(low))
-    found, codes = np.unique(values, return_inverse=True)
-    whole = bool((found == np.floor(found)).all())
-    return Levels(found.astype(np.int64) if whole else found, codes.reshape(-1))
-
-
-def _counted(values: Indices, low: int) -> Levels:
-    """The same for whole numbers from zero on that are not much more than the rows, without sorting."""
-    used = np.bincount(values) > 0
-    return Levels(np.flatnonzero(used) + low, (np.cumsum(used) - 1)[values])
-
-
-def grouped_items(orders: Indices, items: Indices, names: Sequence[Any], count: int) -> Baskets:
-    """Baskets by the numbers of orders below `count` and of items; orders without any are left out.
-
-    >>> found = grouped_items(np.array([0, 0, 1]), np.array([1, 1, 0]), ["a", "b"], 3)
-    >>> found.table.toarray().tolist(), found.names
-    ([[0, 1], [1, 0]], ['a', 'b'])
-    """
-    if len(orders) == 0:
-        raise InvalidInput(NO_ORDERS)
-    entries = orders.astype(np.int32), items.astype(np.int32)
-    pattern = sp.csr_array((np.ones(len(orders), np.int8), entries), shape=(count, len(names)))
-    pattern.sum_duplicates()
-    pattern.data[:] = 1
-    sizes = np.diff(pattern.indptr)
-    filled = np.flatnonzero(sizes)
-    frequency = np.bincount(pattern.indices, minlength=len(names))
-    ranked = np.argsort(-frequency, kind="stable")  # of equals the first by name
-    ranked = ranked[frequency[ranked] > 0]
-    place = np.zeros(len(names), np.int32)
-    place[ranked] = np.arange(len(ranked))
-    indptr = np.concatenate([[0], np.cumsum(sizes[filled])])
-    shape = len(filled), len(ranked)
-    table = sp.csr_array((pattern.data, place[pattern.indices], indptr), shape=shape)
-    table.sort_indices()
-    return Baskets(table, [names[i] for i in ranked], "")
+    values, codes = column.levels
+    whole = column.kind == "number" and bool((values == np.floor(values)).all())
+    return Levels(values.astype(np.int64) if whole else values, codes)
 
 
 def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
@@ -174,7 +130,7 @@ def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
     By their names; failing that the column with more distinct values is that of the orders.
 
     >>> import polars
-    >>> from .frames import columns_of
+    >>> from .column import columns_of
     >>> long_columns(columns_of(polars.DataFrame({"sku": ["a", "b"], "invoice": [1, 1]})))
     ('invoice', 'sku', 'by their names')
     >>> long_columns(columns_of(polars.DataFrame({"a": [0, 1], "b": [1, 1]})))
@@ -184,7 +140,8 @@ def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
     names = [str(column.name) for column in columns]
     calls = [(ORDERS.search(name) is not None, ITEMS.search(name) is not None) for name in names]
     for first, second in ((0, 1), (1, 0)):
-        if calls[first][0] and calls[second][1] and not (calls[second][0] and calls[first][1]):
+        reverse = calls[second][0] and calls[first][1]
+        if calls[first][0] and calls[second][1] and not reverse:
             return columns[first].name, columns[second].name, "by their names"
     counts = [len(levels_of(column).values) for column in columns]
     texts = any(column.kind == "category" for column in columns)

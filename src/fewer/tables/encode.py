@@ -11,7 +11,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, Vector
-from ..parallel import zeros
 from .column import Column, Levels, Mask, Table
 from .missing import dropped_note, refuse_missing, whole_rows
 from .schema import Rows, Schema, constant_note
@@ -114,7 +113,7 @@ class Encoding:
         ]
         for at in codes:
             unknown += MISMATCH / 2.0 * (at < 0)
-        flags = zeros((n, len(self.flagged)), self.dtype)
+        flags = np.zeros((n, len(self.flagged)), self.dtype)
         for j, mask in missing:
             if j in self.flagged:
                 flags[:, self.flagged.index(j)] = math.sqrt(MISMATCH) * mask
@@ -125,7 +124,7 @@ class Encoding:
             last = sp.csr_array(np.sqrt(unknown)[:, None])
             blocks = [sp.csr_array(numbers), sp.csr_array(flags), *marks, last]
             return sp.csr_array(sp.hstack(blocks, format="csr"), dtype=self.dtype)
-        table = zeros((n, self.width), self.dtype)
+        table = np.zeros((n, self.width), self.dtype)
         table[:, : self.numbers] = numbers
         table[:, self.numbers : self.starts[0]] = flags
         for start, at, levels in zip(self.starts, codes, self.levels, strict=False):

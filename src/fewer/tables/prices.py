@@ -19,7 +19,7 @@ from .._validation import (
     shown,
 )
 from .column import Column, Table, columns_of
-from .frames import index_of, is_indexed, is_table, names_of, put_columns, take_rows
+from .frames import index_of, is_indexed, is_table, put_columns, take_rows
 from .missing import dropped_note, missing_value, nothing_whole
 from .names import quoted
 from .schema import as_kind, left_out
@@ -37,7 +37,7 @@ STEADY = 0.5
 
 
 def resemble_prices(columns: Any, target: Vector) -> bool:
-    """Whether numbers (r, n) and (r,) look like prices in order of time: positive, and each near the one before.
+    """Return whether numbers (r, n) and (r,) look like prices in order of time: positive, and each near the one before.
 
         Σ (x(t) - x(t-1))² <= 0.5 Σ (x(t) - mean x)²
 
@@ -65,7 +65,7 @@ def resemble_prices(columns: Any, target: Vector) -> bool:
 
 
 def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str = "error") -> Any:
-    """Returns of prices from each row to the next, in the container of the prices.
+    """Compute returns of prices from each row to the next, in the container of the prices.
 
         simple  p(t) / p(t-1) - 1
         log     log p(t) - log p(t-1)
@@ -105,41 +105,40 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
         raise InvalidInput(
             "prices must be in memory, for returns compare a row with the one before; got data in blocks"
         )
-    if is_table(prices):
-        return _returns_of_table(gathered(prices), kind, date, missing)
-    if date is not None:
-        raise InvalidInput(f"date names a column of a table, but prices is {type(prices).__name__}")
-    values = as_numbers(prices, "prices").astype(np.float64)
-    if values.ndim not in (1, 2) or 0 in values.shape:
-        raise InvalidInput(
-            f"prices must have shape (r,) or (r, n) with at least one price, got {values.shape}"
-        )
-    matrix = values.reshape(len(values), -1)
-    names = [f"column {i}" for i in range(matrix.shape[1])]
-    panel = Panel(matrix, names, np.arange(len(matrix))).without_gaps(missing).returns(kind)
-    return panel.values.reshape(-1, *values.shape[1:])
-
-
-def _returns_of_table(table: Any, kind: str, date: Any, missing: str) -> Any:
-    """Return the table with returns in its columns of prices, without its first row in order of time."""
-    if not is_frame(table):
-        frame = _returns_of_table(table.to_frame(), kind, date, missing)
-        return frame.iloc[:, 0] if is_indexed(table) else frame.to_series(0)
-    names, columns = names_of(table), columns_of(table)
-    order = time_order(table, date)
-    places = [
-        i
-        for i, column in enumerate(columns)
+    prices = gathered(prices)
+    if is_table(prices) and not is_frame(prices):
+        frame = returns(prices.to_frame(), kind, date=date, missing=missing)
+        return frame.iloc[:, 0] if is_indexed(prices) else frame.to_series(0)
+    X, order = prices, None
+    if is_frame(prices):
+        order = time_order(prices, date)
+    else:
+        if date is not None:
+            raise InvalidInput(
+                f"date names a column of a table, but prices is {type(prices).__name__}"
+            )
+        values = as_numbers(prices, "prices")
+        if values.ndim not in (1, 2) or 0 in values.shape:
+            raise InvalidInput(
+                f"prices must have shape (r,) or (r, n) with at least one price, got {values.shape}"
+            )
+        X = values.reshape(len(values), -1)
+    table = Table.of(X)
+    columns = {
+        place: column
+        for place, column in enumerate(table.columns)
         if column.name != date and column.kind == "number" and not left_out(column)
-    ]
-    if not places:
+    }
+    if not columns:
         raise InvalidInput("prices has no column of numbers")
-    rows = np.arange(len(columns[0].values)) if order is None else order.rows
-    matrix = np.column_stack([columns[i].values for i in places]).astype(np.float64)[rows]
-    words = [f"column {shown(names[i])}" for i in places]
-    panel = Panel(matrix, words, rows, index_of(table)).without_gaps(missing).returns(kind)
-    columns_by_place = dict(zip(places, panel.values.T, strict=True))
-    return put_columns(take_rows(table, panel.rows), columns_by_place)
+    rows = np.arange(table.rows) if order is None else order.rows
+    matrix = np.column_stack([column.values for column in columns.values()])[rows]
+    words = [f"column {shown(column.name)}" for column in columns.values()]
+    panel = Panel(matrix, words, rows, index_of(prices)).without_gaps(missing).returns(kind)
+    if order is None and X is not prices:
+        return panel.values.reshape(-1, *values.shape[1:])
+    each = dict(zip(columns, panel.values.T, strict=True))
+    return put_columns(take_rows(prices, panel.rows), each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +258,7 @@ def time_order(table: Any, date: Any = None) -> Order | None:
 
 
 def dates_of(table: Any) -> dict[Any, Vector]:
-    """What in a table has dates, none missing, as seconds from 1970: its index, as dates or as ISO text, and columns.
+    """Return the dates that a table has, none missing, as seconds from 1970, by name: its index (dates or ISO text) and columns.
 
     >>> import pandas as pd
     >>> dates_of(pd.DataFrame({"a": [1.0, 2.0]}, index=["1970-01-02", "1970-01-01"]))
@@ -289,7 +288,7 @@ def instants(column: Column) -> Vector:
 
 
 def instant(text: Any, where: str) -> float:
-    """A date such as 2019-01-31, or with a time, as seconds from 1970.
+    """Return a date such as 2019-01-31, or with a time, as seconds from 1970.
 
     >>> instant("1970-01-02", "--test-from")
     86400.0

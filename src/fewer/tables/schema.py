@@ -25,7 +25,7 @@ from .._validation import (
     library_of,
     shown,
 )
-from ..parallel import in_threads
+from ..threads import in_threads
 from .column import NUMBER, Column, Levels, Mask, Table, objects, role, type_and_text
 from .frames import height, take_rows, width
 from .missing import (
@@ -279,7 +279,7 @@ class Schema:
 
     def filled(
         self,
-        data: Source | Block,
+        data: Source | Block | list[Block],
         name: str = "",
         rows: int = 0,
         *,
@@ -290,15 +290,16 @@ class Schema:
         """Return the schema with what stands for missing values, if its rule puts anything there.
 
         Medians and most frequent labels are those of all rows of a source, by a pass of its own, or
-        of the rows of a block; with `whole` there will be no others, and nothing is approximate.
+        of some blocks; with `whole` there will be no others.
         `weighted` says whether weights of rows count, `mode` whether numbers are replaced by the
         most frequent one.
         """
         if self.missing not in RULES[2:]:
             return self
         plan = GapPlan(self, weighted, mode, whole)
-        if isinstance(data, Block):
-            found = Gaps.of(data, plan)
+        if isinstance(data, Block | list):
+            blocks = [data] if isinstance(data, Block) else data
+            found = Gaps.merged([Gaps.of(block, plan) for block in blocks])
         else:
             found = data.fold(f"{name}-0", Gaps.of, plan, Gaps.merged, rows)
         return replace(self, fills=found.fills())

@@ -50,6 +50,8 @@ class Sketch:
     @classmethod
     def merged(cls, parts: Sequence["Sketch"]) -> "Sketch":
         """Merge the sketches of several parts."""
+        if len(parts) == 1:
+            return parts[0]
         x, inverse = np.unique(np.concatenate([part.x for part in parts]), return_inverse=True)
         every = np.concatenate([part.weights for part in parts])
         mass = np.bincount(inverse.reshape(-1), every, len(x)).astype(np.float64)

@@ -24,7 +24,7 @@ from ..._validation import (
 from ...result import Result
 from ...tables.frames import put_columns
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
-from ..estimator import Estimator, OfResult, SetWithResult, at_most, validated
+from ..estimator import Estimator, Learned, at_most, validated
 from .bins import HEAD_ROWS, best_histogram, distributions_of
 from .empirical import BinsSummary, Empirical, numbers_of_values
 from .options import BinsOptions
@@ -75,9 +75,9 @@ class FewerBins(
     ([0.0, 10.0], [0.0, 0.0, 0.0, 10.0])
     """
 
-    kept_values_: Any = OfResult("labels")
-    weights_: Any = OfResult("weights")
-    error_bound_: Any = SetWithResult()
+    kept_values_: Any = Learned("labels")
+    weights_: Any = Learned("weights")
+    error_bound_: Any = Learned()
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> "FewerBins":
         """Choose the values of each column of X (n, d), or of one column (n,); y is ignored.

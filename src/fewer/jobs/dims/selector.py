@@ -16,8 +16,7 @@ from ...tables.frames import is_table, names_of
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import (
     Estimator,
-    OfResult,
-    SetWithResult,
+    Learned,
     at_most,
     check_columns,
     our_error,
@@ -72,9 +71,9 @@ class FewerDims(
 
     """
 
-    distribution_: Any = OfResult("distribution")
-    levels_: Any = SetWithResult()
-    coverage_: Any = SetWithResult()
+    distribution_: Any = Learned("distribution")
+    levels_: Any = Learned()
+    coverage_: Any = Learned()
 
     @property
     def support_(self) -> npt.NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Points of data in blocks: two passes, or one, then the search in memory over what they leave."""
+"""Points of rows in memory or in blocks: one block, two passes or one, then the search over what they leave."""
 
 import math
 from dataclasses import replace
@@ -9,175 +9,180 @@ import numpy as np
 from ..._validation import InvalidInput, as_generator, as_integer, gathered
 from ...constraints.sparse_simplex import SparseSimplex
 from ...objectives.rows_mmd import RowsMMD
-from ...options import IN_BLOCKS
 from ...result import Result, Status
 from ...row_blocks import MAX_BLOCK_ROWS, canonical_rows
 from ...tables.frames import height, take_rows, width
-from ...tables.schema import Schema
 from ...tables.source import Block, Source, is_lazy, source_of
 from ...threads import own_threads
-from .first_pass import FirstSummary, PointsSpec
+from .answer import Answer, on_rows
+from .first_pass import FirstPlan, FirstSummary
 from .limits import by_position
-from .one_pass import Coreset, OnePassPlan, bare_coreset, kept_for
-from .options import GROUP_LIMITS, PointsOptions
-from .plan import PointsPlan, drawn_plan, plan_of
-from .sample import Sample
-from .scaling import standardizes
-from .second_pass import SecondSummary, bare_second, target_from
-from .setting import Chosen, on_rows, search, solve_points
-from .target import MAX_CANDIDATES, MIN_CANDIDATES, Target
+from .one_pass import Coreset, OnePassPlan, kept_for
+from .options import PointsOptions
+from .second_pass import PointsPlan, SecondSummary
+from .solve import search, solve_points
+from .target import Target
 
-MOVED = (
-    "data in blocks; choose some hundred rows of them first, then move points among these, "
-    "points(kept.rows, k, sample_weight=kept.weights, move=True)"
-)
-OTHER_TARGET = "data in blocks; choose some thousand rows of them first, then of these those that stand for the target"
-CANDIDATES_PER_POINT = 4
-"""Candidates for each point, at least."""
 MISSED = 0.05
 """The probability with which a statement about rows drawn at random may be false."""
-MAX_KEPT_CELLS = 2**20
-"""Cells of the candidates that a summary of the first pass keeps, unless more are needed."""
 
 
-def spec_of(head: Any, k: int, options: PointsOptions, seed: int) -> PointsSpec:
-    """How blocks are read and compared, by the first rows."""
-    if options.precomputed:
-        raise InvalidInput("similarity='precomputed' is a matrix in memory, got data in blocks")
-    options.refuse("move", road=MOVED)
-    options.refuse("target", road=OTHER_TARGET)
-    options.refuse("include", "exclude", "groups", *GROUP_LIMITS, road=IN_BLOCKS)
-    roles = {"labels": options.labels, "sample_weight": options.sample_weight}
-    recode = {"boolean": "category"}
-    schema = Schema.of(head, options.columns, roles, options.missing, recode=recode)
-    scales = standardizes(options.standardize, head, options.similarity)
-    least = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * k)
-    count = max(least, min(MAX_CANDIDATES, MAX_KEPT_CELLS // width(head)))
-    how = (options.similarity, options.gamma, scales, seed, count, least)
-    return PointsSpec(schema, *how, options.labels is not None, options.max_memory, k)
-
-
-def choose_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> Chosen:
+def choose_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> Answer:
     """Choose points of rows in memory or in blocks; what fits into half of the memory is gathered.
 
-    An iterator that is larger is read once, everything else twice.
+    An iterator that is larger is read once, everything else twice. With `most` False a k above the
+    distinct rows means all of them.
     """
     if not is_lazy(X):
         return solve_points(gathered(X), k, options, most)
     k = as_integer(k, "k", 1)
-    blocks = source_of(X, options.labels, options.sample_weight)
-    whole = blocks.whole(options.max_memory // 2)
-    if whole is not None:
-        options = by_position(height(whole.X), with_rows(options, whole))
-        return solve_points(whole.X, k, options, most)
-    with own_threads():
-        return _chosen(blocks, k, options, most)
+    source = source_of(X, options.labels, options.sample_weight)
+    whole = source.whole(options.max_memory // 2)
+    if whole is None:
+        with own_threads():
+            return _in_passes(source, k, options, most)
+    roles = {"labels": whole.y, "sample_weight": whole.weight}
+    roles = {name: x for name, x in roles.items() if not isinstance(getattr(options, name), str)}
+    options = by_position(height(whole.X), options.replace(**roles))
+    return solve_points(whole.X, k, options, most)
 
 
-def with_rows(options: PointsOptions, whole: Block) -> PointsOptions:
-    """Options with labels and weights that were gathered; names of columns stay."""
-    labels, weight = options.labels, options.sample_weight
-    return options.replace(
-        labels=labels if isinstance(labels, str) else whole.y,
-        sample_weight=weight if isinstance(weight, str) else whole.weight,
-    )
-
-
-def _chosen(blocks: Source, k: int, options: PointsOptions, most: bool) -> Chosen:
+def _in_passes(source: Source, k: int, options: PointsOptions, most: bool) -> Answer:
+    """Choose points of rows in blocks."""
     generator, seed = as_generator(options.rng)
     number = int(generator.integers(2**32)) if seed is None else int(seed)
-    once = blocks.once
-    head = blocks.head(canonical_rows(1) if once else MAX_BLOCK_ROWS)
+    head = source.head(canonical_rows(1) if source.once else MAX_BLOCK_ROWS)
     rows = canonical_rows(width(head.X))
-    spec = spec_of(head.X, k, options, number)
-    filled = spec.schema.filled(head if once else blocks, "points", rows, weighted=True)
-    spec = replace(spec, schema=filled)
-    if once:
-        plan = plan_of(FirstSummary.of(head, spec))
-        found: Any = blocks.fold(
-            "points-once", bare_coreset, OnePassPlan(plan, kept_for(k)), Coreset.merged, rows
-        )
+    first = FirstPlan.of(head.X, k, options, number)
+    data = head if source.once else source
+    first = replace(first, schema=first.schema.filled(data, "points", rows, weighted=True))
+    if source.once:
+        plan = PointsPlan.of(FirstSummary.of(head, first))
+        how = OnePassPlan(plan, kept_for(k))
+        kept = source.fold("points-once", Coreset.of, how, Coreset.merged, rows)
+        answer = solved(kept, k, options, number, most)
     else:
-        first = blocks.fold("points-1", FirstSummary.of, spec, FirstSummary.merged, rows)
-        plan, found = plan_of(first), first
-        if not first.exact:
-            second = blocks.fold("points-2", bare_second, plan, SecondSummary.merged, rows)
-            found = replace(second, plan=plan)
-    chosen = solved(found, k, options, number, most, plan)
-    if once:
-        return chosen._replace(result=replace(chosen.result, seed=seed))
-    kept = _as_they_came(chosen.result.rows, head.X, spec)
-    kept = blocks.take(chosen.result.indices) if kept is None else kept
-    return chosen._replace(result=replace(chosen.result, rows=kept, seed=seed))
+        solution = source.fold("points-1", FirstSummary.of, first, FirstSummary.merged, rows)
+        plan, second = PointsPlan.of(solution), None
+        if not plan.exact:
+            second = source.fold("points-2", SecondSummary.bare, plan, SecondSummary.merged, rows)
+        answer = _of_plan(plan, second, k, options, number, most)
+        own = _as_they_came(answer.result.rows, head.X)
+        own = source.take(answer.result.indices) if own is None else own
+        answer = answer._replace(result=replace(answer.result, rows=own))
+    return answer._replace(result=replace(answer.result, seed=seed))
 
 
-def _as_they_came(rows: Any, head: Any, spec: PointsSpec) -> Any:
-    """The kept rows as candidates have them, where that is as they came: then nothing is read again for them."""
-    plain = (
-        isinstance(head, np.ndarray)
-        and head.ndim == 2
-        and (head.dtype.kind == "f" or head.dtype.itemsize <= 4)
-    )
-    if rows is None or not plain or head.dtype.itemsize > 8 or spec.schema.fills is not None:
+def streamed_plan(block: Block, k: Any, options: PointsOptions) -> PointsPlan:
+    """Decide how the rows of a stream are encoded, scaled and compared; `rng` of the options is a seed."""
+    weight = options.sample_weight if isinstance(options.sample_weight, str) else None
+    options = options.replace(sample_weight=weight)
+    first = FirstPlan.of(block.X, as_integer(k, "k", 1), options, options.rng)
+    schema = first.schema.filled(block, "points", 0, weighted=True)
+    return PointsPlan.of(FirstSummary.of(block, replace(first, schema=schema)))
+
+
+def _as_they_came(rows: Any, head: Any) -> Any:
+    """Return kept rows that candidates have as they came; None where others have to be read again for them."""
+    if rows is None or not isinstance(head, np.ndarray) or head.ndim != 2:
         return None
-    return np.asarray(rows).astype(head.dtype)
+    exact = head.dtype.itemsize <= (8 if head.dtype.kind == "f" else 4)
+    return np.asarray(rows).astype(head.dtype) if exact and not np.isnan(head).any() else None
 
 
-def solved(
-    summary: Any,
+def solved(summary: Any, k: int, options: PointsOptions, seed: int, most: bool = True) -> Answer:
+    """Search over what summaries leave."""
+    if isinstance(summary, Coreset):
+        return _of_coreset(summary, k, options, seed, most)
+    if isinstance(summary, SecondSummary):
+        assert summary.plan is not None  # noqa: S101 - it travels with summaries of the user
+        return _of_plan(summary.plan, summary, k, options, seed, most)
+    plan = PointsPlan.of(summary)
+    if summary.exact:
+        return _of_plan(plan, None, k, options, seed, most)
+    return _of_draws(plan.drawn(summary), summary, k, options, seed, most)
+
+
+def _of_plan(
+    plan: PointsPlan,
+    second: SecondSummary | None,
     k: int,
     options: PointsOptions,
     seed: int,
-    most: bool = True,
-    plan: PointsPlan | None = None,
-) -> Chosen:
-    """The search over what summaries leave."""
+    most: bool,
+) -> Answer:
+    """Choose k of the candidates."""
     rng = np.random.default_rng(seed)
-    if isinstance(summary, Coreset):
-        return _of_coreset(summary, k, options, rng, seed, most)
-    if isinstance(summary, FirstSummary):
-        if not summary.exact:
-            return _of_draws(summary, k, options, rng, seed, most)
-        plan, second = plan_of(summary) if plan is None else plan, None
-    else:
-        second, plan = summary, summary.plan or plan
-    assert plan is not None  # noqa: S101 - one of the two has it
-    sample = plan.sample
-    k = _at_most(k, plan.rows.shape[0], plan.first.exact, most)
-    target = target_from(second, plan, k, rng)
-    return _searched(target, sample, plan, k, options, rng, seed, [*plan.notes, target.note])
+    k = _at_most(k, len(plan.sample.weights), plan.exact, most)
+    return _searched(plan.target(second, k, rng), plan, k, options, rng, seed)
 
 
 def _of_draws(
-    summary: FirstSummary, k: int, options: PointsOptions, rng: Any, seed: int, most: bool
-) -> Chosen:
-    """K of the rows that one pass drew, and how far these are from all rows with high probability.
+    plan: PointsPlan,
+    summary: FirstSummary,
+    k: int,
+    options: PointsOptions,
+    seed: int,
+    most: bool,
+) -> Answer:
+    """Choose k of the rows that one pass drew, and say how far these are from all rows with high probability.
 
     m independent draws by weight have MMD(drawn, all) <= (1 + √(2 ln(1/δ))) / √m with probability 1
     - δ where s(x, x) <= 1: the mean is at most 1 / √m, and one draw changes it by at most 2 / m
     (McDiarmid 1989; Smola, Gretton, Song and Schölkopf 2007, A Hilbert space embedding for
     distributions). How rows are compared does not depend on the draws.
     """
-    if summary.drawn is None or not len(summary.drawn.keys):
-        raise InvalidInput("there are no rows with weight")
-    plan, m = drawn_plan(summary), summary.spec.draws
-    sample = plan.sample
-    k = _at_most(k, len(sample.weights), False, most)
-    target = replace(target_from(None, plan, k, rng), whole=False)
-    chosen = _searched(target, sample, plan, k, options, rng, seed, list(plan.notes))
-    result = chosen.result
+    rng, m = np.random.default_rng(seed), summary.plan.draws
+    k = _at_most(k, len(plan.sample.weights), False, most)
+    target = replace(plan.target(None, k, rng), whole=False)
+    answer = _searched(target, plan, k, options, rng, seed)
     note = f"one pass: {m} rows drawn at random by weight stand for all {summary.rows}"
-    if summary.spec.similarity == "cosine" or plan.comparison.similarity.power:
+    if summary.plan.options.similarity == "cosine" or plan.comparison.similarity.power:
         off = (1.0 + math.sqrt(2.0 * math.log(1.0 / MISSED))) / math.sqrt(m)
-        reach = math.sqrt(max(result.value, 0.0)) + off
+        reach = math.sqrt(max(answer.result.value, 0.0)) + off
         note += f"; with probability {1 - MISSED:.0%} the MMD of the points to all rows is at most {reach:.3g}"
+    return answer._replace(result=_unproven(answer.result, note, bound=None))
+
+
+def _of_coreset(summary: Coreset, k: int, options: PointsOptions, seed: int, most: bool) -> Answer:
+    """Choose k of the rows that stand for all, and prove how far they may be from all rows."""
+    sample, plan, rng = summary.sample, summary.plan, np.random.default_rng(seed)
+    if sample.total <= 0:
+        raise InvalidInput("there are no rows with weight")
+    k = _at_most(k, len(sample.weights), False, most)
+    seen = plan.sample.size
+    if seen < sample.size:
+        how = f"how rows are compared was decided by the first {seen}"
+        plan = replace(plan, notes=(*plan.notes, how))
+    plan = replace(plan, sample=sample, numbers=None)
+    similarity, memory = plan.comparison.similarity, options.max_memory
+    F = RowsMMD.between(
+        sample.rows, sample.weights, similarity, labels=sample.labels, memory=memory
+    )
+    target = Target(F, np.arange(len(sample.weights)))
+    answer = _searched(target, plan, k, options, rng, seed)
+    result = answer.result
+    most_mmd = math.sqrt(max(result.value, 0.0)) + summary.error
+    note = (
+        f"one pass: {len(sample.weights)} weighted rows stand for all {sample.size}, at an MMD of at most "
+        f"{summary.error:.3g}; the MMD of the points to all rows is at most {most_mmd:.3g} (proven)"
+    )
+    place = np.argsort(sample.at(np.arange(len(sample.weights))))
+    at = place[np.searchsorted(sample.at(place), result.indices)]
+    result = _unproven(result, note, bound=0.0)
+    result = replace(result, rows=take_rows(summary.raw, at), value_se=most_mmd**2 - result.value)
+    return answer._replace(result=result)
+
+
+def _unproven(result: Result, note: str, bound: float | None) -> Result:
+    """Return a result over rows that stand for all: what is proven of them is not proven of all."""
     status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
-    notes = "; ".join(filter(None, (result.note, note)))
-    return chosen._replace(result=replace(result, bound=None, status=status, note=notes))
+    note = "; ".join(filter(None, (result.note, note)))
+    return replace(result, bound=bound, status=status, note=note)
 
 
 def _at_most(k: int, candidates: int, all_rows: bool, most: bool) -> int:
-    """K, if there are so many candidates."""
+    """Return k, if there are so many candidates."""
     k = as_integer(k, "k", 1)
     if k <= candidates or not most:
         return min(k, candidates)
@@ -187,83 +192,25 @@ def _at_most(k: int, candidates: int, all_rows: bool, most: bool) -> int:
 
 def _searched(
     target: Target,
-    sample: Sample,
     plan: PointsPlan,
     k: int,
     options: PointsOptions,
-    rng: Any,
+    rng: np.random.Generator,
     seed: int,
-    notes: list[str],
-) -> Chosen:
-    """The in-memory engine over candidates, and its answer in positions of all rows."""
+) -> Answer:
+    """Search over candidates, and answer in positions of all rows."""
     low, high = options.weights(k)
     C = SparseSimplex(target.F.space, k, low, high)
-    found = search(target, C, options, rng, seed)
-    result = on_rows(found, target, sample, 0, options.deadline.elapsed(), notes)
-    result = replace(
-        result, compared=plan.comparison_parts, rows=_own_rows(plan, target, found, result)
-    )
-    return Chosen(result, plan.comparison, target, sample)
-
-
-def _own_rows(plan: PointsPlan, target: Target, found: Result, result: Result) -> Any:
-    """Kept rows as arrays, where they are arrays and were kept."""
-    if plan.spec.schema.named or len(plan.first.candidates.keys) != len(target.candidates):
-        return None
-    order = np.argsort(plan.first.candidates.positions[target.candidates[found.indices]])
-    return plan.first.candidates.numbers[target.candidates[found.indices][order]]
-
-
-def _of_coreset(
-    summary: Coreset, k: int, options: PointsOptions, rng: Any, seed: int, most: bool
-) -> Chosen:
-    """K of the rows that stand for all, and the proven bound on how far they are from all."""
-    plan = summary.plan
-    assert plan is not None  # noqa: S101 - it travels with the summary
-    if summary.total <= 0:
-        raise InvalidInput("there are no rows with weight")
-    labels = None if plan.classes is None else summary.labels
-    k = _at_most(k, summary.points.shape[0], False, most)
-    similarity = plan.comparison.similarity
-    F = RowsMMD.between(
-        summary.points, summary.weights, similarity, labels=labels, memory=options.max_memory
-    )
-    sample = Sample(
-        summary.points,
-        summary.weights,
-        summary.positions,
-        summary.rows,
-        labels,
-        plan.classes,
-        total=summary.total,
-    )
-    target = Target(F, np.arange(len(summary.weights)), whole=False)
-    rows_seen = plan.first.rows
-    how = (
-        f"how rows are compared was decided by the first {rows_seen}"
-        if rows_seen < summary.rows
-        else ""
-    )
-    chosen = _searched(target, sample, plan, k, options, rng, seed, [*plan.notes, how])
-    result = chosen.result
-    most_mmd = math.sqrt(max(result.value, 0.0)) + summary.error
-    note = (
-        f"one pass: {len(summary.weights)} weighted rows stand for all {summary.rows}, at an MMD of at most "
-        f"{summary.error:.3g}; the MMD of the points to all rows is at most {most_mmd:.3g} (proven)"
-    )
-    status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
-    place = {int(position): i for i, position in enumerate(summary.positions)}
-    result = replace(
-        result,
-        rows=take_rows(summary.raw, [place[int(i)] for i in result.indices]),
-        bound=0.0,
-        status=status,
-        value_se=most_mmd**2 - result.value,
-        note="; ".join(filter(None, (result.note, note))),
-    )
-    return chosen._replace(result=result)
+    solution = search(target, C, options, rng)
+    unit, notes = plan.comparison.unit, [*plan.notes, target.note]
+    result = on_rows(solution, target, plan.sample, unit, notes)
+    order = np.argsort(plan.sample.at(solution.indices))
+    rows = None if plan.numbers is None else plan.numbers[solution.indices[order]]
+    seconds = options.deadline.elapsed()
+    result = replace(result, compared=plan.comparison, rows=rows, seed=seed, seconds=seconds)
+    return Answer(result, plan.comparison, target, plan.sample)
 
 
 def error_bound(result: Result) -> float:
-    """The proven bound on the MMD of an answer of one pass to all rows."""
+    """Return the proven bound on the MMD of an answer of one pass to all rows."""
     return math.sqrt(result.value + result.value_se)

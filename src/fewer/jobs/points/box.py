@@ -14,17 +14,16 @@ from ...result import Result, Status
 from ...solvers.loop import Progress
 from ...tables.encode import Encoding
 from ...tables.frames import put_columns
-from .comparison import Comparison
-from .moving import MIN_GAIN, Box, Descent, MovingMMD, Seats, Tell, dense
+from .comparison import Comparison, column_ends
+from .moving import Box, Descent, MovingMMD, Seats, Tell, dense
 from .options import PointsOptions, as_pair
 from .sample import Sample
-from .scaling import column_ends
 from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target, WorkPlan
 
 if TYPE_CHECKING:
-    from .setting import Prepared
+    from .solve import PreparedRows
 
-# Tuned by `python benchmarks/points.py --part move`: values, and seconds beside those of the call without `move`.
+# Tuned on the inputs of docs/points.md: values, and seconds beside those of the call without `move`.
 TIMES_DEFAULT = 3.5
 """What moving may cost, in units of what choosing the rows costs."""
 SEARCH_WORK, SEARCH_WORK_PER_POINT = 2e9, 4e7
@@ -41,8 +40,6 @@ MAX_SEATS = 4000
 """Rows among which places for points are looked for, at most."""
 TIME_SHARE = 0.8
 """The share of what is left of a time limit that moving may take; judging the answer takes the rest."""
-FLOAT32_ERROR = 3e-10
-"""A gain that is told from rounding where points and rows are compared in float32."""
 STOPPED = {"": Status.FINISHED, "time": Status.TIME_LIMIT, "callback": Status.CALLBACK}
 
 
@@ -83,11 +80,11 @@ class MovingColumns(NamedTuple):
 
     def box(self, comparison: Comparison, rows: Any) -> Box:
         """Bring the box into the space where rows are compared; points begin at `rows` (k, d) there."""
-        ends, given = np.zeros((2, rows.shape[1])), np.array([self.low, self.high])
-        closed = np.isfinite(given)
-        ends[:, self.columns] = np.where(closed, given, 0.0)
+        ends, own = np.zeros((2, rows.shape[1])), np.array([self.low, self.high])
+        closed = np.isfinite(own)
+        ends[:, self.columns] = np.where(closed, own, 0.0)
         scaled = np.asarray(comparison.scaled(ends))[:, self.columns]
-        low, high = np.where(closed, scaled, given)
+        low, high = np.where(closed, scaled, own)
         fixed = np.zeros((rows.shape[0], len(self.columns)), bool)
         movable = () if comparison.encoding is None else comparison.encoding.movable
         for at, (*_, flag) in enumerate(movable):
@@ -129,32 +126,31 @@ def _box_of_user(move: Any, names: list[Any], low: Vector, high: Vector) -> tupl
 
 def move_points(
     result: Result,
-    X: Any,
-    found: Result,
+    solution: Result,
     target: Target,
-    prepared: "Prepared",
+    prepared: "PreparedRows",
     options: PointsOptions,
     rng: np.random.Generator,
 ) -> Result:
     """Move points away from their rows, which `indices` goes on to name, where they stand better for the target.
 
-    `found` is the result on candidates, `result` that on rows of X.
+    `solution` is the result on candidates, `result` that on rows of X.
     """
-    sample, comparison, given = prepared.sample, prepared.comparison, prepared.given
-    at = found.indices[np.argsort(sample.at(target.candidates[found.indices]))]
+    sample, comparison, entry = prepared.sample, prepared.comparison, prepared.input
+    at = solution.indices[np.argsort(sample.at(target.candidates[solution.indices]))]
     own = sample.take(target.candidates[at]).loaded()
-    columns = MovingColumns.of(X, given.rows, given.encoding, options.move)
+    columns = MovingColumns.of(prepared.X, entry.rows, entry.encoding, options.move)
     box = columns.box(comparison, own.rows)
-    missing, stays = box.fixed.copy(), np.isin(result.indices, prepared.held.include)
+    missing, stays = box.fixed.copy(), np.isin(result.indices, prepared.limits.include)
     box.fixed[stays] = True
     journey = Journey(own, np.asarray(result.weights), box, target, options, rng)
     descent, value, error, history, note = journey.travel(at)
     numbers = comparison.unscaled(descent.places, columns.columns)
-    kept = given.rows[given.of_rows(result.indices[stays], "include")]
+    kept = entry.rows[entry.at(result.indices[stays], "include")]
     numbers[stays] = dense(kept)[:, columns.columns]  # as they were, without any rounding
     return replace(
         result,
-        rows=columns.put(result.rows, numbers, missing, given.encoding),
+        rows=columns.put(result.rows, numbers, missing, entry.encoding),
         weights=descent.weights,
         value=value,
         value_se=error,
@@ -196,8 +192,7 @@ class Journey(NamedTuple):
         if count < plan.m:
             data = data.take(np.sort(self.rng.choice(plan.m, count, replace=False)))
             note += f", by {count} of {plan.m} rows, drawn at random"
-        dtype = np.float32 if MIN_GAIN * first > FLOAT32_ERROR else np.float64
-        how = target.F.similarity, box.columns, self.bounds, dtype
+        how = target.F.similarity, box.columns, self.bounds
         problem = MovingMMD.of(data, rows, self.own.labels, *how)
         descent = Descent(problem, start, weights, first, box)
         most = evaluations(plan, target.whole, count, start.size)

@@ -10,18 +10,19 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from ..._validation import Indices, InvalidInput, as_array, as_flag, read, shown, unmasked
+from ..._validation import Indices, InvalidInput, as_array, as_flag, read, unmasked
 from ...bandwidths import times_power_of_two
 from ...deadline import Deadline
 from ...options import option
 from ...tables.frames import take_rows
 from ...threads import own_threads
 from ..estimator import our_error
-from .bandwidth import first_best, log_similarities, nearest
-from .estimator import PointsEstimator
+from .answer import Answer
+from .bandwidth import first_best, scores_and_nearest
+from .estimators import PointsEstimator
 from .options import GROUP_LIMITS, WEIGHT_LIMITS, PointsOptions, as_gamma
 from .refine import refined
-from .setting import Chosen
+from .rows import as_labels
 
 SEARCH_TIME_SHARE = 0.8
 """The share of a time limit after which the points are refined."""
@@ -111,10 +112,10 @@ class FewerPointsClassifier(
             if options.refine:
                 until = until.share(SEARCH_TIME_SHARE)
                 solver = "exchange" if solver == "auto" else solver  # nothing is to be proven
-            found = self._choose(X, options.replace(labels=y, deadline=until, solver=solver))
+            answer = self._choose(X, options.replace(labels=y, deadline=until, solver=solver))
             if options.refine and len(self.classes_) > 1:
                 with own_threads():
-                    self._swap(found, X, options.deadline)
+                    self._swap(answer, X, options.deadline)
             self.labels_ = y[self.indices_]
         return self
 
@@ -128,34 +129,32 @@ class FewerPointsClassifier(
         if labels.dtype == np.longdouble:
             as_array(labels, "y")
         if labels.dtype == object and labels.ndim == 1:
-            try:
-                np.unique(labels)
-            except Exception:  # labels are any objects, and so is what comparing them raises
-                raise InvalidInput(
-                    f"y must hold labels that can be sorted, got {shown(labels[:3].tolist())}"
-                ) from None
+            as_labels(labels, len(labels))  # says what cannot be sorted
         with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole
             labels = _check_y(y, multi_output=False, y_numeric=False, estimator=self)
             check_consistent_length(X, labels)
             check_classification_targets(labels)
         return np.asarray(labels)
 
-    def _swap(self, found: Chosen, X: Any, deadline: Deadline) -> None:
+    def _swap(self, answer: Answer, X: Any, deadline: Deadline) -> None:
         """Swap the points for better ones, and weigh them anew."""
-        at, F = found.target.candidates, found.target.F
+        at, F = answer.target.candidates, answer.target.F
         assert F.labels is not None  # noqa: S101 - a classifier has labels
-        rows, mass = found.sample.at(at), found.sample.weights[at]
+        rows, mass = answer.sample.at(at), answer.sample.weights[at]
         units = np.flatnonzero(np.isin(rows, self.indices_))
-        rng = np.random.default_rng(found.result.seed)
-        similarity = found.comparison.similarity
+        rng = np.random.default_rng(answer.result.seed)
+        similarity = answer.comparison.similarity
         units = np.sort(
             refined(F.rows, F.labels, mass / mass.sum(), units, similarity, rng, deadline)
         )
         weights = F.best_on(units)[units]
         order = np.argsort(rows[units])
         self.indices_, self.weights_ = rows[units[order]], weights[order]
-        self.counts_, self.points_ = self.weights_ * found.sample.total, take_rows(X, self.indices_)
-        self.value_ = times_power_of_two(F.value_at(units, weights), found.comparison.unit)
+        self.counts_, self.points_ = (
+            self.weights_ * answer.sample.total,
+            take_rows(X, self.indices_),
+        )
+        self.value_ = times_power_of_two(F.value_at(units, weights), answer.comparison.unit)
         self.gap_ = None if self.bound_ is None else self.value_ - self.bound_
         self.mmd_ = math.sqrt(self.value_)
 
@@ -180,11 +179,11 @@ class FewerPointsClassifier(
         shares = np.exp(best - best.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         every, likeliest = np.arange(len(shares)), shares.argmax(axis=1)
-        first, second = shares[every, codes[winner]], shares[every, likeliest]
-        shares[every, likeliest], shares[every, codes[winner]] = (
-            first,
-            second,
-        )  # what rounding made equal
+        least = shares[every, codes[winner]]
+        shares[every, codes[winner]] = shares[every, likeliest]  # what rounding made equal
+        shares[every, likeliest] = np.where(
+            codes[winner] == likeliest, shares[every, likeliest], least
+        )
         return np.asarray(shares)
 
     def _scores(self, X: Any) -> tuple[npt.NDArray[np.float64], Indices]:
@@ -194,10 +193,9 @@ class FewerPointsClassifier(
         if self._precomputed:
             scores = np.asarray(X[:, self.indices_], np.float64)
             return scores, first_best(scores)
-        comparison = self._comparison
+        comparison = self.result_.compared
         rows, few = comparison.rows(X), comparison.rows(self.points_)
-        scores = np.asarray(log_similarities(rows, few, comparison.similarity), np.float64)
-        return scores, nearest(rows, few, comparison.similarity)
+        return scores_and_nearest(rows, few, comparison.similarity)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of rows whose label is predicted."""

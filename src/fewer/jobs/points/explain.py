@@ -10,10 +10,9 @@ from ..._validation import Indices, InvalidInput, Vector, as_integer, gathered, 
 from ...distances import Matrix, evenly
 from ...result import Result
 from ...similarity import Similarity, from_matrix
-from ...tables.frames import take_rows
+from ...tables.frames import height, take_rows
 from .bandwidth import first_best
-from .comparison import comparison_of
-from .sample import as_rows
+from .rows import finite_rows
 
 METHODS = {"residual": "largest residual", "witness": "MMD-critic"}
 MAX_TILE = 2**20
@@ -53,7 +52,7 @@ def assign(result: Result, X: Any) -> Indices:
     >>> assign(points(X, 2, rng=0), X).tolist()
     [0, 0, 1, 1, 1]
     """
-    return _Seen.of(result, X).assignment()
+    return ComparedPoints.of(result, X).assignment()
 
 
 def criticisms(result: Result, X: Any, n: int, method: str = "residual") -> Indices:
@@ -92,7 +91,7 @@ def criticisms(result: Result, X: Any, n: int, method: str = "residual") -> Indi
     >>> criticisms(points(X, 2, gamma=1.0, rng=0), X, 1).tolist()
     [5]
     """
-    return _Seen.of(result, X).criticisms(n, method)
+    return ComparedPoints.of(result, X).criticisms(n, method)
 
 
 def witness(result: Result, X: Any) -> Vector:
@@ -120,104 +119,86 @@ def witness(result: Result, X: Any) -> Vector:
     >>> bool(abs(witness(points(X, 5, rng=0), X)).max() < 1e-12)
     True
     """
-    return _Seen.of(result, X).witness()
+    return ComparedPoints.of(result, X).witness()
 
 
-class _Seen:
+class ComparedPoints:
     """Rows (N, d) and weighted points (k, d) as they are compared."""
 
     def __init__(self, similarity: Similarity, rows: Any, few: Any, weights: Vector) -> None:
         self.similarity, self.rows, self.few, self.weights = similarity, rows, few, weights
 
     @classmethod
-    def of(cls, result: Result, X: Any) -> "_Seen":
-        """From a result of `points`, which knows how rows are compared."""
-        if result.compared is None or result.rows is None or result.weights is None:
+    def of(cls, result: Result, X: Any) -> "ComparedPoints":
+        """Compare rows with the points of a result, which knows how that is done."""
+        comparison = result.compared
+        if comparison is None or result.rows is None or result.weights is None:
             raise InvalidInput(
                 "a result of points on rows is needed: this one does not tell how rows are compared"
             )
-        comparison = comparison_of(result.compared)
-        rows, few = (
-            comparison.rows(as_given(part), np.float64) for part in (gathered(X), result.rows)
-        )
+        X = gathered(X)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        rows, few = (comparison.rows(part, np.float64) for part in (X, result.rows))
         return cls(comparison.similarity, rows, few, result.weights)
 
-    @classmethod
-    def of_matrix(cls, result: Result, gram: Any) -> "_Seen":
-        """From a result of `points` on precomputed similarities, and these."""
-        assert result.weights is not None  # noqa: S101 - rows are entries
-        rows = np.arange(gram.shape[0])[:, None]
-        return cls(
-            from_matrix(as_rows(gram, sparse=False)), rows, rows[result.indices], result.weights
-        )
-
     def blocks(self, others: Any, rows: Any = None) -> Iterator[Matrix]:
-        """Similarities of rows to others, some rows at a time."""
+        """Compute similarities of rows to others, some rows at a time."""
         rows = self.rows if rows is None else rows
         step = max(1, MAX_TILE // max(others.shape[0], 1))
         for start in range(0, rows.shape[0], step):
             yield np.asarray(self.similarity(rows[start : start + step], others), np.float64)
 
     def assignment(self) -> Indices:
-        """The most similar point of each row, (N,)."""
-        return np.concatenate([first_best(block) for block in self.blocks(self.few)]).astype(
-            np.int64
-        )
+        """Find the most similar point of each row, (N,)."""
+        nearest = [first_best(block) for block in self.blocks(self.few)]
+        return np.concatenate(nearest).astype(np.int64)
 
     def witness(self) -> Vector:
-        """Mean similarity to the rows less that to the weighted points, (N,)."""
+        """Compute the mean similarity to the rows less that to the weighted points, (N,)."""
         others = self.rows[evenly(self.rows.shape[0], MAX_WITNESSED)]
         mean = np.concatenate([block.mean(axis=1) for block in self.blocks(others)])
-        return np.asarray(
-            mean - np.concatenate([block @ self.weights for block in self.blocks(self.few)])
-        )
+        points = np.concatenate([block @ self.weights for block in self.blocks(self.few)])
+        return np.asarray(mean - points)
 
     def criticisms(self, n: Any, method: Any) -> Indices:
-        """The rows that are represented worst, spread out."""
+        """List the rows that are represented worst, spread out.
+
+        Greedily the largest residual, or witness plus the logarithm of the residual; each row that
+        is listed explains a part of the rest.
+        """
         known(method, METHODS, "method")
         n = as_integer(n, "n", 1, self.rows.shape[0], "rows")
-        own = self.similarity.itself(self.rows)
-        if method == "witness":
+        residuals, scores = self.similarity.itself(self.rows), np.zeros(self.rows.shape[0])
+        basis = np.zeros((self.few.shape[0], 0))
+        if method == "residual":
+            basis = self._basis()
+            parts = [np.square(block @ basis).sum(axis=1) for block in self.blocks(self.few)]
+            residuals = residuals - np.concatenate(parts)
+        else:
             scores = np.abs(self.witness())
-            pool = worst(scores, n)
-            return pool[self._spread(pool, own[pool], np.zeros((len(pool), 0)), n, scores[pool])]
-        basis = self._basis()
-        left = own - np.concatenate(
-            [((block @ basis) ** 2).sum(axis=1) for block in self.blocks(self.few)]
-        )
-        pool = worst(left, n)
-        known_part = np.concatenate(list(self.blocks(self.few, self.rows[pool]))) @ basis
-        return pool[self._spread(pool, left[pool], known_part, n, None)]
+        worst = scores if method == "witness" else residuals
+        pool = np.argsort(-worst, kind="stable")[: max(POOL, POOL_PER_CRITICISM * n)]
+        rows, left, scores = self.rows[pool], residuals[pool], scores[pool]
+        explained = np.concatenate(list(self.blocks(self.few, rows))) @ basis
+        listed: list[int] = []
+        for _ in range(n):
+            gains = left.copy()
+            if method == "witness":
+                gains = scores + np.log(np.maximum(left, 1e-300))
+            gains[listed] = -np.inf
+            best = int(np.argmax(gains))
+            column = np.concatenate([block[:, 0] for block in self.blocks(rows[[best]], rows)])
+            column = (column - explained @ explained[best]) / np.sqrt(max(float(left[best]), 1e-12))
+            explained, left = np.column_stack([explained, column]), left - column**2
+            listed.append(best)
+        return pool[listed]
 
     def _basis(self) -> Matrix:
-        """B (k, r) with K_SS⁻¹ = B Bᵀ, as far as the points are independent."""
-        values, vectors = np.linalg.eigh(
-            np.asarray(self.similarity(self.few, self.few), np.float64)
-        )
+        """Compute B (k, r) with K_SS⁻¹ = B Bᵀ, as far as the points are independent."""
+        own = np.asarray(self.similarity(self.few, self.few), np.float64)
+        values, vectors = np.linalg.eigh(own)
         kept = values > DEPENDENT * values[-1]
         return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
-
-    def _spread(
-        self, pool: Indices, left: Vector, Q: Matrix, n: int, scores: Vector | None
-    ) -> Indices:
-        """Greedily the largest residual, or score plus its logarithm; each that is chosen explains a part of the rest.
-
-        left: (pool,) residuals, Q: (pool, r) coordinates of what is explained already.
-        """
-        rows, chosen = self.rows[pool], np.zeros(0, np.int64)
-        open_ = np.ones(len(pool), bool)
-        for _ in range(n):
-            gains = left if scores is None else scores + np.log(np.maximum(left, 1e-300))
-            best = int(np.argmax(np.where(open_, gains, -np.inf)))
-            column = (
-                np.concatenate([block[:, 0] for block in self.blocks(rows[[best]], rows)])
-                - Q @ Q[best]
-            )
-            column /= np.sqrt(max(float(left[best]), 1e-12))
-            Q, left = np.column_stack([Q, column]), left - column**2
-            open_[best] = False
-            chosen = np.append(chosen, best)
-        return chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,43 +214,32 @@ class Source:
     weights: Vector | None = None
     precomputed: bool = False
 
-    @property
-    def size(self) -> int:
-        """The number of rows."""
-        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
-
-    def seen(self, result: Result) -> _Seen:
-        """These rows beside the points of a result."""
-        if self.precomputed:
-            return _Seen.of_matrix(result, self.X)
-        return _Seen.of(result, self.X if self.kept is None else take_rows(self.X, self.kept))
+    def compared(self, result: Result) -> ComparedPoints:
+        """Compare these rows with the points of a result."""
+        if not self.precomputed:
+            X = self.X if self.kept is None else take_rows(self.X, self.kept)
+            return ComparedPoints.of(result, X)
+        assert result.weights is not None  # noqa: S101 - rows are entries
+        rows = np.arange(self.X.shape[0])[:, None]
+        similarity = from_matrix(finite_rows(self.X, sparse=False)[0])
+        return ComparedPoints(similarity, rows, rows[result.indices], result.weights)
 
     def assignment(self, result: Result) -> Indices:
-        """The most similar point of each row, (N,), -1 where the row was left out."""
-        found = self.seen(result).assignment()
+        """Find the most similar point of each row, (N,), -1 where the row was left out."""
+        nearest = self.compared(result).assignment()
         if self.kept is None:
-            return found
-        every = np.full(self.size, -1, np.int64)
-        every[self.kept] = found
+            return nearest
+        every = np.full(height(self.X), -1, np.int64)
+        every[self.kept] = nearest
         return every
 
     def shares(self, result: Result) -> Vector:
-        """The share of the rows, by weight, that each point is the most similar one of, (k,)."""
-        found = result.assignment if self.kept is None else result.assignment[self.kept]
-        counts = np.bincount(found, self.weights, len(result.indices)).astype(np.float64)
+        """Compute the share of the rows, by weight, that each point is the most similar one of, (k,)."""
+        nearest = result.assignment[result.assignment >= 0]
+        counts = np.bincount(nearest, self.weights, len(result.indices)).astype(np.float64)
         return np.asarray(counts / counts.sum())
 
     def criticisms(self, result: Result, n: Any, method: Any) -> Indices:
-        """The n rows that are represented worst."""
-        found = self.seen(result).criticisms(n, method)
-        return found if self.kept is None else self.kept[found]
-
-
-def worst(scores: Vector, n: int) -> Indices:
-    """The rows of the highest scores: enough to list n of them spread out."""
-    return np.argsort(-scores, kind="stable")[: max(POOL, POOL_PER_CRITICISM * n)]
-
-
-def as_given(X: Any) -> Any:
-    """X as a table, an array or a sparse matrix; lists become arrays."""
-    return X if hasattr(X, "shape") else np.asarray(X)
+        """List the n rows that are represented worst."""
+        rows = self.compared(result).criticisms(n, method)
+        return rows if self.kept is None else self.kept[rows]

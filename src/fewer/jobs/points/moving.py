@@ -13,13 +13,14 @@ from ..._validation import Indices, Vector
 from ...active_set import box_weights, simplex_weights
 from ...deadline import Deadline
 from ...distances import Matrix, centre_of, distance_blocks, squared_lengths
-from ...lazy_rows import some_rows
 from ...objectives.pairs import spans, spread
 from ...similarity import Similarity
 from .sample import Sample
 
 TILE = 2**17
 """Similarities of a tile."""
+FAR = 1e6
+"""The squared distance between classes, in bandwidths: their similarity is then zero."""
 MEMORY = 20
 """Steps that L-BFGS-B remembers."""
 MIN_GAIN = 5e-6
@@ -70,38 +71,25 @@ SLOPES = {
 """Similarities whose points can move: the others have kinks, see means only, or compare what has no place."""
 
 
-class ClassRows(NamedTuple):
-    """Points of one class and the rows that they stand for, in the columns that move and in units of the bandwidth.
-
-    `rows` (n, m + 2) are rows z beside ‖z‖² and 1, so that one product with points gives v; `sums`
-    (n, m + 1) are t z beside t, the weights, so that another gives all sums. `staying` (points, n)
-    is what the columns that stay add to -v, None where there are none. `weights` (n,) are t in
-    float64, whatever the precision of the rest.
-    """
-
-    points: Indices
-    rows: Any
-    sums: Any
-    staying: Any
-    weights: Vector
-
-
 @dataclass(frozen=True, eq=False)
 class MovingMMD:
     """MMD² as a function of where k points are, at their best weights, without its constant.
 
         f(Y) = min_w Σ w_i w_j s(y_i, y_j) - 2 Σ w_i t_n s(y_i, x_n),   low <= w <= high, Σ w = 1
 
-    By the envelope theorem the gradient in Y is that at the best w, held fixed. `centre` (m,) is
-    subtracted from all places; `staying` (k, k) is what the columns that stay add to the points'
-    -v, `same` (k, k) whether they are of one class.
+    By the envelope theorem the gradient in Y is that at the best w, held fixed. In units of the
+    bandwidth, less the `centre` (m,), `rows` (n, m + 2) are rows z beside ‖z‖² and 1, so that one
+    product with points gives -‖y - z‖², and `sums` (n, m + 1) are t z beside t, so that another
+    gives all sums. `offsets` (k, n) and `own_offsets` (k, k) are what columns that stay, and classes,
+    add to the squared distances; None where there are none.
     """
 
     similarity: Similarity
-    classes: tuple[ClassRows, ...]
+    rows: Matrix
+    sums: Matrix
     centre: Vector
-    staying: Matrix
-    same: Matrix
+    offsets: Matrix | None
+    own_offsets: Matrix
     low: float = 0.0
     high: float = 1.0
 
@@ -114,34 +102,25 @@ class MovingMMD:
         similarity: Similarity,
         columns: Indices,
         bounds: tuple[float, float] = (0.0, 1.0),
-        dtype: Any = np.float64,
     ) -> "MovingMMD":
         """Make the function for points that begin at rows (k, d) and move in some columns (m,) to stand for `data`."""
-        mass = data.weights / data.weights.sum()
-        others = np.setdiff1d(np.arange(points.shape[1]), columns)
+        staying = np.setdiff1d(np.arange(points.shape[1]), columns)
         centre = np.asarray(centre_of(points[:, columns]), np.float64)
-        codes = np.zeros(len(points), np.int64) if labels is None else labels
-        theirs = np.zeros(len(mass), np.int64) if data.labels is None else data.labels
         scale = SLOPES[similarity.name].scale(float(similarity.gamma or 0.0))
-        classes = []
-        for code in np.intersect1d(codes, theirs):
-            own, rows = np.flatnonzero(codes == code), np.flatnonzero(theirs == code)
-            X = some_rows(data.rows, rows)[:]
-            z, t = scale * (dense(X[:, columns]) - centre), mass[rows]
-            staying = None
-            if others.size:
-                few = points[np.ix_(own, others)]
-                few = sp.csr_array(few) if sp.issparse(X) else few
-                staying = distance_blocks(few, X[:, others].astype(np.float64))
-                staying = (scale**2 * staying).astype(dtype)
-            sums = np.column_stack([t[:, None] * z, t]).astype(dtype)
-            classes.append(ClassRows(own, _beside(z).astype(dtype), sums, staying, t))
-        fixed = points[:, others]
-        staying = np.zeros((len(points), len(points)))
-        if others.size:
-            staying = scale**2 * distance_blocks(fixed, fixed)
-        same = (codes[:, None] == codes[None]).astype(np.float64)
-        return cls(similarity, tuple(classes), centre, staying, same, *bounds)
+        X, t = data.rows[:], data.weights / data.weights.sum()
+        z = scale * (dense(X[:, columns]) - centre)
+        own_offsets: Matrix = np.zeros((len(points), len(points)))
+        offsets: Matrix | None = None
+        if staying.size:
+            few = points[:, staying]
+            own_offsets = scale**2 * distance_blocks(few, few)
+            few = sp.csr_array(few) if sp.issparse(X) else few
+            offsets = scale**2 * distance_blocks(few, X[:, staying].astype(np.float64))
+        if labels is not None and data.labels is not None:
+            own_offsets = own_offsets + FAR * (labels[:, None] != labels)
+            offsets = (0.0 if offsets is None else offsets) + FAR * (labels[:, None] != data.labels)
+        sums = np.column_stack([t[:, None] * z, t])
+        return cls(similarity, _with_lengths(z), sums, centre, offsets, own_offsets, *bounds)
 
     @property
     def slope(self) -> Slope:
@@ -170,19 +149,23 @@ class MovingMMD:
         return K, c
 
     def _compared(self, Y: Matrix) -> tuple[Vector, Vector, Vector, Vector, Matrix]:
-        """Compute similarities and h of the points to each other, and the sums over the rows of each point."""
+        """Compute similarities and h of points to each other, and Σ t s, Σ t h and Σ t h z over the rows, in tiles."""
         Z = self.scale * Y
-        if self.classes:  # points are compared as rows are, rounded alike
-            Z = Z.astype(self.classes[0].rows.dtype).astype(np.float64)
-        rate = self.slope.factor(float(self.similarity.gamma or 0.0)) / (2.0 * self.scale**2)
-        s, h = self.slope.of(_exponents(Z, squared_lengths(Z), _beside(Z)) - self.staying)
-        K, own = np.asarray(s * self.same, np.float64), np.asarray(h * self.same, np.float64)
+        left = np.column_stack([2.0 * Z, -np.ones(len(Z)), -squared_lengths(Z)])
+        K, own = self.slope.of(np.minimum(left @ _with_lengths(Z).T - self.own_offsets, 0.0))
+        K = K.copy()  # for rbf it is h as well
         np.fill_diagonal(K, 1.0)
-        c, pull, push = np.zeros(len(Y)), np.zeros(len(Y)), np.zeros_like(Y)
-        for part in self.classes:
-            sums = _sums(part, Z[part.points], self.slope, rate)
-            c[part.points], pull[part.points], push[part.points] = sums
-        return K, own, c, pull, push
+
+        def work(span: slice) -> tuple[Any, Any]:
+            v = left @ self.rows[span].T
+            if self.offsets is not None:
+                v -= self.offsets[:, span]
+            s, h = self.slope.of(np.minimum(v, 0.0, out=v))
+            return s @ self.sums[span, -1], h @ self.sums[span]
+
+        tiles = spread(work, spans(len(self.rows), max(1, TILE // len(Z))))
+        c, both = (np.sum(each, axis=0) for each in zip(*tiles, strict=True))
+        return K, own, c, both[:, -1], both[:, :-1]
 
 
 def dense(rows: Any) -> Matrix:
@@ -190,41 +173,9 @@ def dense(rows: Any) -> Matrix:
     return np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
 
 
-def _beside(Z: Matrix) -> Matrix:
+def _with_lengths(Z: Matrix) -> Matrix:
     """Return rows z beside ‖z‖² and 1."""
     return np.column_stack([Z, squared_lengths(Z), np.ones(len(Z))])
-
-
-def _exponents(Z: Matrix, lengths: Matrix, rows: Any) -> Any:
-    """Compute -‖y - z‖² by one product, never above zero, (k, n)."""
-    left = np.column_stack([2.0 * Z, -np.ones(len(Z)), -lengths]).astype(rows.dtype)
-    v = left @ rows.T
-    return np.minimum(v, 0.0, out=v)
-
-
-def _sums(part: ClassRows, Z: Matrix, slope: Slope, rate: float) -> tuple[Vector, Vector, Matrix]:
-    """Compute Σ_n t_n s(y, x_n), Σ_n t_n h(y, x_n) and Σ_n t_n h(y, x_n) z_n of each point y, in tiles.
-
-    In float32 the rounding of similarities averages out over the rows; that of ‖y‖² and of long
-    sums does not. The first sum is taken in float64 and corrected for the rounding of ‖y‖² by the
-    derivative ds/dv = rate h: its error is then some 1e-9, where it would be 5e-8, at which descent
-    ends early.
-    """
-    lengths = squared_lengths(Z)
-    rounding = lengths.astype(part.rows.dtype).astype(np.float64) - lengths
-
-    def work(span: slice) -> tuple[Any, Any]:
-        v = _exponents(Z, lengths, part.rows[span])
-        if part.staying is not None:
-            v -= part.staying[:, span]
-        s, h = slope.of(v)
-        return s.astype(np.float64) @ part.weights[span], h @ part.sums[span]
-
-    tiles = spread(work, spans(len(part.rows), max(1, TILE // max(len(Z), 1))))
-    own = np.sum([s for s, _ in tiles], axis=0)
-    both = np.sum([h.astype(np.float64) for _, h in tiles], axis=0)
-    pull = both[:, -1]
-    return own + rate * rounding * pull, pull, both[:, :-1]
 
 
 class Box(NamedTuple):
@@ -324,22 +275,22 @@ class Descent:
         """
         problem, places = self.problem, self.places.copy()
         K, c = problem.quadratic(places)
-        S = problem.similarity(seats.rows, places)
+        S = problem.similarity(seats.rows, places) * seats.open
         movers = np.flatnonzero(self.moves.all(axis=1))
         if not movers.size:
             raise _Stop
         first = int(rng.choice(movers))
-        kin = movers[(movers != first) & (problem.same[first, movers] > 0)]
+        kin = movers[(movers != first) & (problem.own_offsets[first, movers] < FAR)]
         out = [first, *kin[np.argsort(-K[first, kin], kind="stable")[:1]].tolist()]
         stay = np.setdiff1d(np.arange(len(K)), out)
         for point in out:
             witness = seats.means.copy()
             if len(stay):
-                w = simplex_weights(K[np.ix_(stay, stay)], c[stay]) * problem.same[point, stay]
-                witness -= S[:, stay] @ w
+                witness -= S[:, stay] @ simplex_weights(K[np.ix_(stay, stay)], c[stay])
             at = int(np.argmax(np.where(seats.open[:, point], witness, -np.inf)))
-            K[point, stay] = K[stay, point] = S[at, stay] * problem.same[point, stay]
+            K[point, stay] = K[stay, point] = S[at, stay]
             S[:, point] = problem.similarity(seats.rows, seats.rows[[at]])[:, 0]
+            S[:, point] *= seats.open[:, point]
             c[point] = seats.means[at]
             stay = np.append(stay, point)
             places[point] = np.clip(seats.rows[at], self.box.low, self.box.high)

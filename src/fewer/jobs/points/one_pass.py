@@ -9,17 +9,17 @@ between what is kept and all rows so far.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from ..._validation import Indices, InvalidInput, Vector
+from ..._validation import Indices, Vector
 from ...row_blocks import merged_in_tree
 from ...tables.frames import stacked, take_rows
 from ...tables.source import Block
-from .plan import PointsPlan
-from .second_pass import compared_rows
+from .sample import Sample
+from .second_pass import PointsPlan
 
 LEAF_ROWS = 1024
 """Rows that are reduced at once: all their pairs are compared."""
@@ -29,118 +29,127 @@ JITTER = 1e-10
 """What is added to the diagonal, relative to it: rows may be nearly equal."""
 
 
-@dataclass(frozen=True, eq=False)
-class Coreset:
-    """Weighted rows that stand for others, of weight `total`, at an MMD of at most `error`.
+class OnePassPlan(NamedTuple):
+    """How rows are compared, by the first of them, and how many stand for a block; `most` at most.
 
-    `points` (s, d) are rows as they are compared, `weights` (s,) have sum one, `positions` and
-    `labels` are (s,).
+    `originals` says whether rows are kept as they came, too.
     """
 
-    points: Any
-    weights: Vector
-    positions: Indices
-    labels: Indices
-    total: float
-    rows: int
-    error: float
-    plan: PointsPlan | None
+    plan: PointsPlan
     most: int
-    raw: Any = None
+    originals: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Coreset:
+    """Weighted rows that stand for `sample.size` others, of weight `sample.total`, at an MMD of at most `error`.
+
+    `raw` are these rows as they came, or None.
+    """
+
+    sample: Sample
+    raw: Any
+    error: float
+    plan: PointsPlan
+    most: int
     job = "points"
     exact = True
 
     @classmethod
+    def of(cls, block: Block, how: OnePassPlan) -> "Coreset":
+        """Find what stands for the rows of a block."""
+        every = how.plan.read(block)
+        leaves = []
+        for start in range(0, max(len(every.weights), 1), LEAF_ROWS):
+            part = every.take(np.arange(start, min(start + LEAF_ROWS, len(every.weights))))
+            mass = float(part.weights.sum())
+            if not mass:
+                part = part.take(np.arange(0))
+            part = replace(part.loaded(), weights=part.weights / (mass or 1.0), size=0, total=mass)
+            raw = take_rows(block.X, part.first) if how.originals else None
+            leaves.append(cls(part, raw, 0.0, how.plan, how.most).reduced())
+        result = merged_in_tree(leaves, cls.merged)
+        return replace(result, sample=replace(result.sample, size=every.size))
+
+    @property
+    def rows(self) -> int:
+        """How many rows were summarised."""
+        return self.sample.size
+
+    @classmethod
     def merged(cls, parts: Sequence["Coreset"]) -> "Coreset":
-        """What stands for all their rows, reduced."""
-        filled = [part for part in parts if part.total > 0]
-        plan = next((part.plan for part in parts if part.plan is not None), None)
-        total = sum(part.total for part in parts)
-        starts = np.cumsum([0, *(part.rows for part in parts)])[:-1]
-        places = [
-            part.positions + start
-            for part, start in zip(parts, starts, strict=True)
-            if part.total > 0
-        ]
-        rows = int(sum(part.rows for part in parts))
-        if not filled:
-            return replace(parts[0], rows=rows)
-        found = replace(
-            filled[0],
-            points=stacked([part.points for part in filled]),
-            weights=np.concatenate([part.weights * (part.total / total) for part in filled]),
-            positions=np.concatenate(places),
-            labels=np.concatenate([part.labels for part in filled]),
+        """Find what stands for all their rows."""
+        samples = [part.sample for part in parts]
+        total, size = sum(one.total for one in samples), sum(one.size for one in samples)
+        starts = np.cumsum([0, *(one.size for one in samples)])[:-1]
+        labels = [one.labels for one in samples if one.labels is not None]
+        sample = replace(
+            samples[0],
+            rows=stacked([one.rows for one in samples]),
+            weights=np.concatenate([one.weights * (one.total / (total or 1.0)) for one in samples]),
+            first=np.concatenate(
+                [
+                    one.at(np.arange(len(one.weights))) + start
+                    for one, start in zip(samples, starts, strict=True)
+                ]
+            ),
+            labels=np.concatenate(labels) if labels else None,
+            size=size,
             total=total,
-            rows=rows,
-            error=sum(part.error * part.total for part in filled) / total,
-            plan=plan,
-            raw=stacked([part.raw for part in filled]),
         )
-        return found.reduced()
+        error = sum(part.error * part.sample.total for part in parts) / (total or 1.0)
+        raw = stacked([part.raw for part in parts])
+        return replace(parts[0], sample=sample, raw=raw, error=error).reduced()
 
     def reduced(self) -> "Coreset":
-        """At most `most` of the rows, at their best weights, and the MMD that this adds."""
-        if self.points.shape[0] <= self.most:
+        """Keep at most `most` of the rows, at their best weights, and add the MMD that this costs to the error."""
+        sample = self.sample
+        if len(sample.weights) <= self.most:
             return self
-        assert self.plan is not None  # noqa: S101 - only summaries on their way have none
-        gram = _gram(self.points, self.labels, self.plan)
-        mean = gram @ self.weights
+        similarity = self.plan.comparison.similarity
+        centre = similarity.centre(sample.rows)
+        left = similarity.left(sample.rows, centre, np.float64)
+        right = similarity.right(sample.rows, centre, np.float64)
+        gram = np.asarray(similarity.between(left, right), np.float64)
+        if sample.labels is not None:
+            gram = gram * (sample.labels[:, None] == sample.labels)
+        mean = gram @ sample.weights
         units = herded(gram, mean, self.most)
-        weights = near_best_weights(gram[np.ix_(units, units)], mean[units])
-        value = (
-            weights @ gram[np.ix_(units, units)] @ weights
-            - 2 * mean[units] @ weights
-            + self.weights @ mean
-        )
+        own = gram[np.ix_(units, units)]
+        weights = near_best_weights(own, mean[units])
+        value = float(weights @ own @ weights - 2 * mean[units] @ weights + sample.weights @ mean)
+        rounding = 64 * float(np.finfo(np.float64).eps) * float(np.abs(np.diagonal(gram)).max())
         used = units[weights > 0]
         weights = weights[weights > 0]
-        rounding = 64 * float(np.finfo(np.float64).eps) * float(np.abs(np.diagonal(gram)).max())
         return replace(
             self,
-            points=self.points[used],
-            weights=weights / weights.sum(),
-            positions=self.positions[used],
-            labels=self.labels[used],
+            sample=sample.take(used, weights / weights.sum()).loaded(),
             raw=take_rows(self.raw, used),
-            error=self.error + math.sqrt(max(float(value), 0.0) + rounding),
+            error=self.error + math.sqrt(max(value, 0.0) + rounding),
         )
-
-
-def _gram(points: Any, labels: Indices, plan: PointsPlan) -> Vector:
-    """The similarities of all pairs, zero across classes."""
-    similarity = plan.comparison.similarity
-    gram = np.asarray(
-        similarity.between(
-            similarity.left(points, plan.centre, np.float64),
-            similarity.right(points, plan.centre, np.float64),
-        ),
-        np.float64,
-    )
-    return gram if plan.classes is None else gram * (labels[:, None] == labels)
 
 
 def herded(gram: Vector, mean: Vector, count: int) -> Indices:
-    """So many rows by kernel herding without repetition: each next one is where the mean is least represented.
+    """Choose rows by kernel herding without repetition: each next one is where the mean is least represented.
 
     >>> gram = np.exp(-np.subtract.outer([0.0, 0.1, 5.0], [0.0, 0.1, 5.0]) ** 2)
     >>> herded(gram, gram.mean(axis=1), 2).tolist()
     [1, 2]
     """
-    chosen = np.zeros(count, np.int64)
+    units = np.zeros(count, np.int64)
     free = np.zeros(len(mean))
     sums = np.zeros(len(mean))
     for i in range(count):
-        chosen[i] = int(np.argmax((i + 1) * mean - sums + free))
-        free[chosen[i]] = -np.inf
-        sums += gram[chosen[i]]
-    return np.sort(chosen)
+        units[i] = int(np.argmax((i + 1) * mean - sums + free))
+        free[units[i]] = -np.inf
+        sums += gram[units[i]]
+    return np.sort(units)
 
 
 def near_best_weights(gram: Vector, mean: Vector) -> Vector:
-    """Weights on the simplex that nearly minimise wᵀ gram w - 2 meanᵀ w, by a few linear systems.
+    """Nearly minimise wᵀ gram w - 2 meanᵀ w over the simplex by a few linear systems.
 
-    Those that would be negative are left out, until none is: seldom quite the best ones, and a
+    Weights that would be negative are left out, until none is: seldom quite the best ones, and a
     tenth of the time. What they cost is computed, so it is no matter to the bound.
 
     >>> near_best_weights(np.eye(3), np.array([0.6, 0.4, -0.9])).round(3).tolist()
@@ -150,59 +159,17 @@ def near_best_weights(gram: Vector, mean: Vector) -> Vector:
     used = np.arange(len(mean))
     jitter = JITTER * float(np.trace(gram)) / len(mean)
     while True:
-        factor = cho_factor(
-            gram[np.ix_(used, used)] + jitter * np.eye(len(used)), lower=True, check_finite=False
-        )
-        free, ones = (
-            cho_solve(factor, b, check_finite=False) for b in (mean[used], np.ones(len(used)))
-        )
-        found = free + ones * ((1.0 - free.sum()) / ones.sum())
-        if found.min() >= 0 or len(used) == 1:
-            weights[used] = np.maximum(found, 0.0)
+        own = gram[np.ix_(used, used)] + jitter * np.eye(len(used))
+        factor = cho_factor(own, lower=True, check_finite=False)
+        both = np.column_stack([mean[used], np.ones(len(used))])
+        free, ones = cho_solve(factor, both, check_finite=False).T
+        result = free + ones * ((1.0 - free.sum()) / ones.sum())
+        if result.min() >= 0 or len(used) == 1:
+            weights[used] = np.maximum(result, 0.0)
             return weights
-        used = used[found > 0]
-
-
-def coreset_of(block: Block, plan: PointsPlan, most: int, originals: bool = False) -> Coreset:
-    """What stands for the rows of a block; with `originals` the rows are kept as they came, too."""
-    points, weights, labels, size = compared_rows(block, plan)
-    kept = kept_positions(block, plan, size)
-    leaves = []
-    for start in range(0, len(weights), LEAF_ROWS):
-        part = slice(start, start + LEAF_ROWS)
-        mass = float(weights[part].sum())
-        own = weights[part] / mass if mass else weights[part]
-        raw = take_rows(block.X, kept[part]) if originals else None
-        leaf = Coreset(points[part], own, kept[part], labels[part], mass, 0, 0.0, plan, most, raw)
-        leaves.append(leaf.reduced() if mass else replace(leaf, points=points[:0]))
-    if not leaves:
-        return Coreset(points[:0], weights[:0], kept[:0], labels[:0], 0.0, size, 0.0, plan, most)
-    return replace(merged_in_tree(leaves, Coreset.merged), rows=size)
-
-
-def kept_positions(block: Block, plan: PointsPlan, size: int) -> Indices:
-    """Which rows of the block are used."""
-    if plan.spec.schema.missing == "error":
-        return np.arange(size)
-    read = plan.spec.schema.read(block)
-    return np.arange(size) if read.kept is None else read.kept
-
-
-@dataclass(frozen=True, eq=False)
-class OnePassPlan:
-    """What one pass goes by: how rows are compared, by the first of them, and how many stand for a block."""
-
-    plan: PointsPlan
-    most: int
-
-
-def bare_coreset(block: Block, plan: OnePassPlan) -> Coreset:
-    """The coreset of a block with its rows as they came, for those who know the plan."""
-    return coreset_of(block, plan.plan, plan.most, originals=True)
+        used = used[result > 0]
 
 
 def kept_for(k: int) -> int:
-    """How many rows stand for a block, where k are to be chosen."""
-    if k < 1:
-        raise InvalidInput(f"k must be at least 1, got {k}")
+    """Count the rows that stand for a block, where k are to be chosen."""
     return max(MIN_KEPT, KEPT_PER_POINT * k)

@@ -24,22 +24,18 @@ MIN_TRIED, TRIED_PER_POINT = 2000, 8
 Narrow = npt.NDArray[np.float32]
 
 
-def squared_apart(A: Any, B: Any, similarity: Similarity) -> Vector:
-    """Squared distances (a, b): of the rows, or s(x, x) + s(y, y) - 2 s(x, y) where the similarity has none."""
+def squared_distances(A: Any, B: Any, similarity: Similarity) -> Vector:
+    """Compute squared distances (a, b): of the rows, or s(x, x) + s(y, y) - 2 s(x, y) where the similarity has none."""
     if similarity.sparse and similarity.power:
         return np.asarray(np.maximum(distance_blocks(A, B), 0.0))
-    apart = similarity.itself(A)[:, None] + similarity.itself(B)[None, :] - 2.0 * similarity(A, B)
-    return np.asarray(np.maximum(apart, 0.0))
-
-
-def narrowed(apart: Vector, exponent: int) -> Narrow:
-    """Squared distances in float32, divided by a power of two: the loss knows only their ratios."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(apart, -exponent).astype(np.float32)
+    distances = (
+        similarity.itself(A)[:, None] + similarity.itself(B)[None, :] - 2.0 * similarity(A, B)
+    )
+    return np.asarray(np.maximum(distances, 0.0))
 
 
 def loss(same: Narrow, other: Narrow) -> Narrow:
-    """1 / (1 + exp(-LOSS_STEEPNESS μ)), μ = (d₊ - d₋) / (d₊ + d₋): near 0 where the nearest point has the right label.
+    """Compute 1 / (1 + exp(-LOSS_STEEPNESS μ)), μ = (d₊ - d₋) / (d₊ + d₋): near 0 where the nearest point has the right label.
 
     Source: Sato & Yamada, "Generalized learning vector quantization", NeurIPS 1995.
     """
@@ -51,53 +47,48 @@ def loss(same: Narrow, other: Narrow) -> Narrow:
 
 
 class Margins:
-    """For each row the nearest and second nearest point of its own class and of the others.
+    """For each row the nearest and second nearest point of its own class and of the others, (2, n) each.
 
-    apart: (k, n) squared distances from the points, kin: (k, n) whether the labels agree.
+    distances: (k, n) squared distances from the points, kin: (k, n) whether the labels agree.
     """
 
-    def __init__(self, apart: Narrow, kin: npt.NDArray[np.bool_]) -> None:
-        self.apart, self.kin = apart, kin
-        self.same, self.owner, self.same2 = _two(np.where(kin, apart, np.float32(np.inf)))
-        self.other, self.other_owner, self.other2 = _two(np.where(kin, np.float32(np.inf), apart))
+    def __init__(self, distances: Narrow, kin: npt.NDArray[np.bool_]) -> None:
+        self.distances, self.kin = distances, kin
+        self.first, self.owner, self.second = _two_least(by_class(distances, kin))
 
     def replace(self, out: int, d: Narrow, kin: npt.NDArray[np.bool_]) -> None:
         """Put a newcomer in the place of a point; only the rows that either is near to are looked at again."""
-        second = np.where(kin, self.same2, self.other2)
-        leaving = self.apart[out] <= np.where(self.kin[out], self.same2, self.other2)
-        at = np.flatnonzero(leaving | (d <= second))
-        self.apart[out], self.kin[out] = d, kin
-        part, mine = self.apart[:, at], self.kin[:, at]
-        self.same[at], self.owner[at], self.same2[at] = _two(
-            np.where(mine, part, np.float32(np.inf))
-        )
-        self.other[at], self.other_owner[at], self.other2[at] = _two(
-            np.where(mine, np.float32(np.inf), part)
-        )
+        leaving = self.distances[out] <= np.where(self.kin[out], *self.second)
+        at = np.flatnonzero(leaving | (d <= np.where(kin, *self.second)))
+        self.distances[out], self.kin[out] = d, kin
+        near = by_class(self.distances[:, at], self.kin[:, at])
+        self.first[:, at], self.owner[:, at], self.second[:, at] = _two_least(near)
 
     def costs(self, d: Narrow, kin: npt.NDArray[np.bool_], weights: Vector, k: int) -> Vector:
-        """The loss after each of the k points is replaced by a newcomer at distances d (n,), (k,)."""
-        near_same, near_other = (
-            np.where(kin, d, np.float32(np.inf)),
-            np.where(kin, np.float32(np.inf), d),
-        )
-        same, other = np.minimum(self.same, near_same), np.minimum(self.other, near_other)
-        base = loss(same, other)
-        without_owner = (loss(np.minimum(self.same2, near_same), other) - base) * weights
-        without_other = (loss(same, np.minimum(self.other2, near_other)) - base) * weights
-        changes = np.bincount(self.owner, without_owner, k) + np.bincount(
-            self.other_owner, without_other, k
-        )
-        return np.asarray(float(weights @ base) + changes)
+        """Compute the loss after each of the k points is replaced by a newcomer at distances d (n,), (k,)."""
+        new = by_class(d, kin)
+        near, without = np.minimum(self.first, new), np.minimum(self.second, new)
+        base = loss(*near)
+        changes = np.full(k, float(weights @ base))
+        for owner, gone in zip(
+            self.owner, (loss(without[0], near[1]), loss(near[0], without[1])), strict=True
+        ):
+            changes += np.bincount(owner, (gone - base) * weights, k)
+        return changes
 
 
-def _two(table: Narrow) -> tuple[Narrow, Indices, Narrow]:
-    """The least entry of each column, its row, and the second least."""
-    every = np.arange(table.shape[1])
-    owner = table.argmin(axis=0)
-    first = table[owner, every]
-    table[owner, every] = np.inf
-    return first, owner, table.min(axis=0)
+def by_class(distances: Narrow, kin: npt.NDArray[np.bool_]) -> Narrow:
+    """Return distances to points of a row's own class, and to those of the others: infinite where there is none."""
+    return np.where(np.stack([kin, ~kin]), distances, np.float32(np.inf))
+
+
+def _two_least(table: Narrow) -> tuple[Narrow, Indices, Narrow]:
+    """Find the least entries over the points (2, k, n), their places, and the second least ones, (2, n) each."""
+    owner = table.argmin(axis=1)
+    at = owner[:, None]
+    first = np.take_along_axis(table, at, axis=1)[:, 0]
+    np.put_along_axis(table, at, np.float32(np.inf), axis=1)
+    return first, owner, table.min(axis=1)
 
 
 def refined(
@@ -107,48 +98,39 @@ def refined(
     units: Indices,
     similarity: Similarity,
     rng: np.random.Generator,
-    deadline: Deadline | None = None,
+    deadline: Deadline,
 ) -> Indices:
-    """Points (k,) after swaps with other rows, each of which lowers the loss; rows with much loss are tried first.
+    """Swap points (k,) for other rows, each swap lowering the loss; rows with much loss are tried first.
 
     rows: (n, d), codes, weights: (n,). Past the deadline the swaps end.
     """
     n, k = rows.shape[0], len(units)
-    most = (
-        MAX_ROWS
-        if deadline is None
-        else int(
-            min(MAX_ROWS, max(DISTANCES_PER_SECOND * deadline.left() / k, CANDIDATES_PER_BATCH))
-        )
-    )
+    in_time = max(DISTANCES_PER_SECOND * deadline.left() / k, CANDIDATES_PER_BATCH)
+    most = int(min(MAX_ROWS, in_time))
     judged = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     judges, labels, mass = rows[judged], codes[judged], weights[judged] / weights[judged].sum()
-    units = units.copy()
-    apart = squared_apart(rows[units], judges, similarity)
-    unit = int(np.frexp(apart.max(where=np.isfinite(apart), initial=0.0))[1])
-    margins = Margins(narrowed(apart, unit), codes[units][:, None] == labels[None])
-    value = float(mass @ loss(margins.same, margins.other))
-    for _ in range(-(-min(MIN_TRIED + TRIED_PER_POINT * k, 4 * n) // CANDIDATES_PER_BATCH)):
-        odds = mass * (0.05 + loss(margins.same, margins.other))
-        tried = judged[
-            rng.choice(
-                len(judged),
-                min(CANDIDATES_PER_BATCH, len(judged)),
-                replace=False,
-                p=odds / odds.sum(),
-            )
-        ]
-        tried = tried[~np.isin(tried, units)]
-        if tried.size == 0:
+    units, distances = units.copy(), squared_distances(rows[units], judges, similarity)
+    top = (
+        float(distances.max(where=np.isfinite(distances), initial=0.0)) or 1.0
+    )  # only ratios count
+    margins = Margins((distances / top).astype(np.float32), codes[units][:, None] == labels)
+    value = float(mass @ loss(*margins.first))
+    tries, size = min(MIN_TRIED + TRIED_PER_POINT * k, 4 * n), CANDIDATES_PER_BATCH
+    for _ in range(-(-tries // size)):
+        odds = mass * (0.05 + loss(*margins.first))
+        drawn = rng.choice(len(judged), min(size, len(judged)), replace=False, p=odds / odds.sum())
+        tried = np.setdiff1d(judged[drawn], units, assume_unique=True)
+        if not len(tried):
             continue
-        if deadline is not None and deadline.passed:
+        if deadline.passed:
             break
-        for j, d in zip(
-            tried, narrowed(squared_apart(rows[tried], judges, similarity), unit), strict=True
-        ):
-            costs = margins.costs(d, codes[j] == labels, mass, k)
+        with np.errstate(over="ignore"):
+            near = (squared_distances(rows[tried], judges, similarity) / top).astype(np.float32)
+        for j, d in zip(tried, near, strict=True):
+            kin = codes[j] == labels
+            costs = margins.costs(d, kin, mass, k)
             out = int(costs.argmin())
             if costs[out] < value - 1e-6:
                 units[out], value = j, float(costs[out])
-                margins.replace(out, d, codes[j] == labels)
+                margins.replace(out, d, kin)
     return units

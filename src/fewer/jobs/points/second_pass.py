@@ -1,19 +1,170 @@
-"""The second pass of points over blocks: how alike each candidate is to all rows, and the rows' random features."""
+"""What the first pass decides, and the second pass over blocks: how alike each candidate is to all rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..._validation import Indices, InvalidInput, Vector
 from ...objectives.rows_mmd import RowsMMD
-from ...tables.frames import take_rows
+from ...tables.column import Levels
+from ...tables.encode import Encoding
+from ...tables.missing import dropped_note
 from ...tables.source import Block
-from .first_pass import classes_of
-from .plan import PointsPlan
-from .sums import CandidateRows, RowSums
+from . import target as work
+from .comparison import STANDARDIZED, Comparison, Standardization, compared
+from .first_pass import FirstPlan, FirstSummary, RowSet
+from .rows import as_labels
+from .sample import Sample, merged
+from .sums import CandidateRows, RowSums, frequencies_of
 from .target import Target, candidate_target
+
+
+@dataclass(frozen=True, eq=False)
+class PointsPlan:
+    """What the first pass decided: how rows are compared, and the candidates as they are compared.
+
+    The candidates are all rows where that is `exact`. `numbers` are candidates of arrays as they
+    came, None for tables; `frequencies` are those of random features.
+    """
+
+    first: FirstPlan
+    sample: Sample
+    comparison: Comparison
+    exact: bool
+    numbers: Any
+    frequencies: Vector | None
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, first: FirstSummary) -> "PointsPlan":
+        """Decide; of the candidates as many remain as can be compared with all rows."""
+        plan, candidates, options = first.plan, first.candidates, first.plan.options
+        if not first.exact:
+            candidates = candidates.take(
+                slice(plan.compared(first.rows, candidates.numbers.shape[1]))
+            )
+        if not len(candidates.keys):
+            raise InvalidInput("there are no rows with weight")
+        encoding = None
+        if plan.schema.named:
+            levels = [np.array([*level, None], object)[:-1] for level in first.levels]
+            equality = isinstance(options.similarity, str) and options.similarity == "hamming"
+            count = len(plan.schema.categories)
+            encoding = Encoding(plan.schema, tuple(levels[:count]), equality=equality)
+        comparison = Comparison(options.similarity, encoding=encoding)
+        sample = sample_of(candidates, first, comparison)
+        if first.exact:  # in the order of memory the search takes the same way to the same answer
+            order = np.argsort(candidates.positions)
+            ordered = sample.take(order)
+            distinct = merged(ordered.rows, ordered.labels, ordered.weights)[0]
+            order = order if distinct is None else order[distinct]
+            candidates, sample = candidates.take(order), sample.take(order)
+        sample = sample.loaded()
+        scaling = scaling_of(first, sample, encoding)
+        if scaling is not None:
+            comparison = comparison._replace(scaling=scaling)
+            sample = replace(sample, rows=scaling(sample.rows))
+        rng, total = np.random.default_rng(plan.seed), None if first.exact else first.rows
+        sample, comparison, note = compared(sample, comparison, plan.k, options, rng, total)
+        sample, frequencies = sample.loaded(), None
+        if not first.exact:
+            cells = work.MAX_FEATURE_CELLS // max(first.rows, 1)
+            count = int(np.clip(cells, 2 * work.MIN_SAMPLED, work.MAX_FEATURES))
+            rng = np.random.default_rng([plan.seed, 1])
+            width = sample.rows.shape[1]
+            frequencies = frequencies_of(comparison.similarity, count, width, rng)
+        scaled = STANDARDIZED if plan.scales and candidates.numbers.shape[1] else ""
+        gaps = plan.schema.note or dropped_note(first.dropped, first.rows)
+        notes = tuple(filter(None, (scaled, *plan.schema.notes, gaps, note)))
+        numbers = None if plan.schema.named else candidates.numbers
+        return cls(plan, sample, comparison, first.exact, numbers, frequencies, notes)
+
+    def drawn(self, first: FirstSummary) -> "PointsPlan":
+        """Take the rows that were drawn by weight for candidates that stand for all rows."""
+        sample = sample_of(first.drawn, first, self.comparison)
+        sample = replace(sample, rows=self.comparison.scaled(sample.rows))
+        rows, weights = merged(sample.rows, sample.labels, sample.weights)
+        every = np.arange(len(sample.weights))
+        rows = every if rows is None else rows
+        numbers = None if self.numbers is None else first.drawn.numbers[rows]
+        return replace(
+            self, sample=sample.take(rows, weights).loaded(), numbers=numbers, exact=True
+        )
+
+    def read(self, block: Block) -> Sample:
+        """Read rows of a block as they are compared, with their own weights."""
+        read, encoding = self.first.schema.read(block), self.comparison.encoding
+        rows = read.numbers
+        if encoding is not None:
+            rows = encoding.rows(read.numbers, read.categories, read.gone)
+        n = rows.shape[0]
+        labels, classes = None, self.sample.classes
+        if classes is not None:
+            values, codes = as_labels(read.y, n)
+            number = {label: i for i, label in enumerate(classes.tolist())}
+            places = [number.get(label, -1) for label in values.tolist()]
+            if -1 in places:
+                raise InvalidInput(
+                    "the blocks of the second pass hold labels that those of the first had not"
+                )
+            labels = np.array(places, np.int64)[codes]
+        weights = np.ones(n) if read.weight is None else read.weight
+        kept = np.arange(read.size) if read.kept is None else read.kept
+        rows = self.comparison.scaled(rows)
+        return Sample(rows, weights, kept, read.size, labels, classes, total=float(weights.sum()))
+
+    @property
+    def candidates(self) -> CandidateRows:
+        """The candidates, ready to be compared with rows."""
+        own, similarity = self.sample, self.comparison.similarity
+        how = similarity, own.size, self.frequencies
+        return CandidateRows(own.rows, own.labels, own.n_classes, *how)
+
+    def target(self, summary: "SecondSummary | None", k: int, rng: np.random.Generator) -> Target:
+        """Make the objective over the candidates: by what the second pass summed, exact where they are all rows."""
+        own, memory = self.sample, self.first.options.max_memory
+        if summary is not None:
+            sums = summary.sums
+            return candidate_target(self.candidates, sums, sums.rows, k, memory, rng, own.weights)
+        similarity = self.comparison.similarity
+        F = RowsMMD.between(own.rows, own.weights, similarity, labels=own.labels, memory=memory)
+        return Target(F, np.arange(len(own.weights)), whole=True)
+
+
+def sample_of(rows: RowSet, first: FirstSummary, comparison: Comparison) -> Sample:
+    """Make a sample of rows, encoded, with weights of sum one."""
+    codes = []
+    for j, levels in enumerate(first.levels):
+        number = {label: i for i, label in enumerate(levels)}
+        codes.append(np.array([number[label] for label in rows.labels[:, j]], np.int64))
+    labels: Indices | None = None
+    classes = None
+    if first.plan.labelled:
+        labels, classes = codes.pop(), np.array(first.levels[-1])
+    numbers, encoding = rows.numbers, comparison.encoding
+    if encoding is not None:
+        categories = [Levels(*both) for both in zip(encoding.levels, codes, strict=True)]
+        numbers = encoding.rows(numbers, categories)
+    weights, total = rows.weights / rows.weights.sum(), first.columns.total
+    return Sample(numbers, weights, rows.positions, first.rows, labels, classes, total=total)
+
+
+def scaling_of(
+    first: FirstSummary, sample: Sample, encoding: Encoding | None
+) -> Standardization | None:
+    """Decide how numbers are scaled: where that is asked for, and for linear without labels to mean zero."""
+    plan, linear = first.plan, first.plan.options.similarity
+    numbers = None if encoding is None else encoding.numbers
+    if first.exact and plan.scales:  # all rows are here: as in memory
+        return Standardization.of(sample.rows, sample.weights, numbers)
+    centres = isinstance(linear, str) and linear == "linear" and not plan.labelled
+    if not plan.scales and (not centres or sp.issparse(sample.rows)):
+        return None
+    exponent = np.zeros(sample.rows.shape[1], np.int32)
+    return Standardization.by_moments(first.columns, exponent, numbers, spreads=plan.scales)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,64 +180,18 @@ class SecondSummary:
     @classmethod
     def of(cls, block: Block, plan: PointsPlan) -> "SecondSummary":
         """Sum over one block."""
-        rows, weights, codes, size = compared_rows(block, plan)
-        return cls(candidate_rows(plan).sums(rows, weights, codes, plan.spec.memory), size, plan)
+        part = plan.read(block)
+        memory = plan.first.options.max_memory
+        sums = plan.candidates.sums(part.rows, part.weights, part.labels, memory)
+        return cls(sums, part.size, plan)
+
+    @classmethod
+    def bare(cls, block: Block, plan: PointsPlan) -> "SecondSummary":
+        """Sum over a block, without the plan in the summary, for those who know it."""
+        return replace(cls.of(block, plan), plan=None)
 
     @classmethod
     def merged(cls, parts: Sequence["SecondSummary"]) -> "SecondSummary":
         """Add up the sums in order."""
         sums = RowSums.merged([part.sums for part in parts])
         return cls(sums, sum(part.rows for part in parts), parts[0].plan)
-
-
-def bare_second(block: Block, plan: PointsPlan) -> SecondSummary:
-    """Sum over a block, without the plan in the summary, for those who know it."""
-    return replace(SecondSummary.of(block, plan), plan=None)
-
-
-def candidate_rows(plan: PointsPlan) -> CandidateRows:
-    """Make the candidates ready to be compared with rows."""
-    classes = 1 if plan.classes is None else len(plan.classes)
-    how = classes, plan.comparison.similarity, plan.first.rows, plan.frequencies
-    return CandidateRows(plan.rows, plan.labels, *how)
-
-
-def compared_rows(block: Block, plan: PointsPlan) -> tuple[Any, Vector, Indices, int]:
-    """The rows of a block as they are compared, their weights, the codes of their classes, and the block's size."""
-    spec, comparison = plan.spec, plan.comparison
-    read = spec.schema.read(block)
-    if not spec.schema.named:
-        rows = comparison.scaled(read.numbers)
-    else:
-        X = block.X if read.kept is None else take_rows(block.X, read.kept)
-        rows = comparison.rows(X) if X.shape[0] else np.zeros((0, plan.rows.shape[1]))
-    n = rows.shape[0]
-    weights = np.ones(n) if read.weight is None else read.weight
-    if plan.classes is None:
-        return rows, weights, np.zeros(n, np.int64), read.size
-    values, codes = classes_of(read.y, n)
-    number = {label: i for i, label in enumerate(plan.classes.tolist())}
-    if any(label not in number for label in values.tolist()):
-        raise InvalidInput(
-            "the blocks of the second pass hold labels that those of the first had not"
-        )
-    return (
-        rows,
-        weights,
-        np.array([number[label] for label in values.tolist()], np.int64)[codes],
-        read.size,
-    )
-
-
-def target_from(
-    summary: SecondSummary | None, plan: PointsPlan, k: int, rng: np.random.Generator
-) -> Target:
-    """Make the objective over the candidates: exact where they are all rows, else by what the second pass summed."""
-    similarity, memory, weights = plan.comparison.similarity, plan.spec.memory, plan.sample.weights
-    if summary is not None:
-        candidates = candidate_rows(plan)
-        return candidate_target(
-            candidates, summary.sums, summary.sums.rows, k, memory, rng, weights
-        )
-    F = RowsMMD.between(plan.rows, weights, similarity, labels=plan.labels, memory=memory)
-    return Target(F, np.arange(len(weights)), whole=True)

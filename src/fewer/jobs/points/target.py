@@ -19,8 +19,8 @@ from .options import PointsOptions
 from .sample import Sample
 from .sums import SPECTRA, CandidateRows, RandomFeatures, RowSums, frequencies_of
 
-# Work is counted in pairs of rows times (columns + 20). What sizes without a time limit cost and gain up to a million
-# rows: `python benchmarks/points.py --part scale`. Whether limits are kept: `python -m soak --parts limits`.
+# Work is counted in pairs of rows times (columns + 20). What sizes without a time limit cost was measured up to a
+# million rows. Whether limits are kept: `python -m soak --parts limits`.
 MAX_PAIRWISE_WORK = 10**11
 """Work up to which all pairs of rows are compared."""
 MAX_CANDIDATE_WORK = 2 * 10**11
@@ -57,7 +57,7 @@ class Target:
     all rows: only then is a bound one over all of them.
     """
 
-    F: RowsMMD
+    F: Any
     candidates: Indices
     features: RandomFeatures | None = None
     note: str = ""

@@ -12,7 +12,7 @@ from ..._validation import Vector
 from ...spaces import Atoms
 from ...tables.frames import is_table
 from ...tables.source import is_lazy, lazily
-from ..estimator import Estimator, OfResult, at_most, our_error, validated
+from ..estimator import Estimator, Learned, at_most, our_error, validated
 from .options import TermsOptions
 from .terms import prepare, tracked_by
 from .tracking import Tracked
@@ -57,7 +57,7 @@ class FewerTerms(
     ([0, 2], [0.25, 0.75], [0.25, 0.0, 0.75])
     """
 
-    weights_: Any = OfResult("weights")
+    weights_: Any = Learned("weights")
 
     @property
     def coef_(self) -> Vector:
@@ -103,7 +103,7 @@ class FewerTerms(
         return results
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """The mixture of the columns, `X @ coef_`."""
+        """Return the mixture of the columns, `X @ coef_`."""
         check_is_fitted(self)
         if is_lazy(X):
             return lazily(X, self.predict, None)  # type: ignore[no-any-return]
@@ -111,7 +111,7 @@ class FewerTerms(
         return np.asarray(X @ self.coef_.T)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The coefficient of determination R² of `predict(X)`."""
+        """Return the coefficient of determination R² of `predict(X)`."""
         check_is_fitted(self)
         with (
             our_error(),
