@@ -8,11 +8,8 @@ from fewer import InvalidInput
 from fewer.tables import encode as encode
 from fewer.tables.column import columns_of
 from fewer.tables.encode import encoded
-<<<<<<< HEAD
 from fewer.tables.source import Block
-=======
 from fewer.threads import in_threads
->>>>>>> main
 
 RNG = np.random.default_rng(0)
 
