@@ -220,11 +220,11 @@ class FacesEngine:
         return TIE if self.closed_form else SOLVED_TIE
 
     def _below(self, value: float) -> float:
-        """What is lower than a value by more than a tie."""
+        """Return the highest value that is lower than this one by more than a tie."""
         return value - self._tie * abs(value) if math.isfinite(value) else value
 
     def _above(self, value: float) -> float:
-        """What is higher than a value by more than a tie."""
+        """Return the highest value that ties with this one."""
         return value + self._tie * abs(value) if math.isfinite(value) else value
 
     def _move(self, support: Support) -> None:
