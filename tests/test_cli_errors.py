@@ -136,8 +136,8 @@ def test_bad_input_is_one_sentence_and_code_2(case, files):
 def test_late_mistakes_are_found_beyond_the_rows_that_types_are_guessed_from(tmp_path):
     rows = ["1,2"] * 3000 + ["1,x"] + ["1,2"] * 10
     (tmp_path / "late.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
-    for job in ("dims", ["bins", "--column", "b"]):
-        _, err = run(job[0], "late.csv", "-k", "1", *job[1:], code=2, cwd=tmp_path)
+    for job in ("dims late.csv -k 1", "bins late.csv -k 1 --column b"):
+        _, err = run(job, code=2, cwd=tmp_path)
         assert "late.csv, row 3000, column 'b': expected a number (3010 of 3011 cells are" in err
         assert "such as '2'), got 'x'" in err
 
