@@ -94,7 +94,9 @@ def feasible(p, limits, tol=1e-12):
     assert w.max() <= limits.max_weight + tol
     assert not set(limits.exclude.tolist()) & set(units.tolist())
     if limits.groups is not None:
-        assert np.bincount(limits.groups[units]).max() <= limits.max_per_group
+        assert (
+            np.bincount(limits.groups[units], minlength=len(limits.labels)) <= limits.max_per_group
+        ).all()
 
 
 def visited(engine, perturbations=20, rng=0):

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from .jobs.points.classifier import FewerPointsClassifier
     from .jobs.points.estimators import FewerPoints, FewerSampler
     from .jobs.points.explain import assign, criticisms, witness
-    from .jobs.points.points import points
-    from .jobs.split import split_evenly
+    from .jobs.points.points import points, split_evenly
     from .jobs.summaries import Summary, summarize
     from .jobs.terms.regressor import FewerTerms
     from .jobs.terms.terms import terms
@@ -96,7 +95,7 @@ _HOMES = {
     "path": "report.path",
     "points": "jobs.points.points",
     "returns": "tables.prices",
-    "split_evenly": "jobs.split",
+    "split_evenly": "jobs.points.points",
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
     "terms": "jobs.terms.terms",
