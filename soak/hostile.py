@@ -100,7 +100,7 @@ def call(arguments: list[str]) -> tuple[int, str, str]:
 def alone(arguments: list[str], memory: int) -> tuple[int, str, str]:
     """The command in a process of its own that may grow by `memory` once everything is imported."""
     code = (
-        "import sys, resource, fewer.cli._run, fewer.io.csv, fewer.io.arrays, sklearn.cluster\n"
+        "import sys, resource, fewer.cli.jobs, fewer.io.csv, fewer.io.arrays, sklearn.cluster\n"
         "from fewer.cli import _app\n"
         f"size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() + {memory}\n"
         "resource.setrlimit(resource.RLIMIT_AS, (size, size))\n"

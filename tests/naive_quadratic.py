@@ -74,7 +74,10 @@ def feasible_supports(limits):
                 continue
             if (
                 limits.groups is not None
-                and np.bincount(limits.groups[list(units)]).max() > limits.max_per_group
+                and (
+                    np.bincount(limits.groups[list(units)], minlength=len(limits.labels))
+                    > limits.max_per_group
+                ).any()
             ):
                 continue
             yield list(units)

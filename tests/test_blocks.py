@@ -24,7 +24,6 @@ from fewer.objectives import tall
 from fewer.objectives.tall import PART_ROWS, factored
 from fewer.row_blocks import Tree, canonical_rows
 from fewer.similarity import similarity_of
-from fewer.solvers.units import normalised
 from fewer.tables import dask as _dask
 from fewer.tables import sketch, source
 from fewer.tables.source import Block, Execution, executed, is_lazy, recut, source_of
@@ -92,66 +91,21 @@ def test_the_cut_does_not_matter(job, data, small):
 
 
 @pytest.mark.parametrize("job", ["points", "bins", "dims"])
-def test_files_dask_and_memory_agree(job, data, small, tmp_path):
+def test_npy_files_unknown_chunks_and_delayed_blocks_agree(job, data, small, tmp_path):
     X = data[job]
-    first = answer(job, pieces(job, data, 5))
-    names = [f"c{j}" for j in range(X.shape[1])] if X.ndim == 2 else ["c0"]
-    for i, part in enumerate(np.array_split(X, 3)):
+    first, parts = answer(job, pieces(job, data, 5)), np.array_split(X, 4)
+    for i, part in enumerate(parts):
         np.save(tmp_path / f"{i}.npy", part)
-        frame = pl.DataFrame(part if X.ndim == 2 else part[:, None], schema=names)
-        frame.write_csv(tmp_path / f"{i}.csv")
-        frame.write_parquet(tmp_path / f"{i}.parquet", row_group_size=300)
     lazy = da.from_array(X, chunks=(700, 2) if X.ndim == 2 else 700)
     unknown = lazy[da.ones(len(X), chunks=700) > 0]
-    same(first, answer(job, str(tmp_path / "*.npy")))
-    same(first, answer(job, lazy))
-    same(first, answer(job, unknown))
-    same(first, answer(job, [dask.delayed(part) for part in np.array_split(X, 4)]))
-    tables = [answer(job, str(tmp_path / "*.csv")), answer(job, sorted(tmp_path.glob("*.parquet")))]
-    if job != "points":  # tables are scaled, arrays are not
-        tables.append(first)
-    frame = dd.from_pandas(
-        pd.DataFrame(X if X.ndim == 2 else X[:, None], columns=names), npartitions=6
-    )
-    tables.append(answer(job, frame))
-    for table in tables[1:]:
-        same(tables[0], table)
+    for other in (str(tmp_path / "*.npy"), unknown, [dask.delayed(part) for part in parts]):
+        same(first, answer(job, other))
 
 
 def test_workers_change_nothing(data, small):
     first = answer("points", pieces("points", data, 7))
     with executed(Execution(workers=3)):
         same(first, answer("points", pieces("points", data, 7)))
-
-
-def test_what_fits_is_gathered_and_the_answer_is_that_in_memory(data):
-    X, y = data["terms"]
-    for lazily, at_once in (
-        (fewer.points(lambda: iter(np.array_split(X, 4)), 5, rng=0), fewer.points(X, 5, rng=0)),
-        (fewer.bins(da.from_array(data["bins"], chunks=500), 5), fewer.bins(data["bins"], 5)),
-        (fewer.dims(pieces("dims", data, 4), 3), fewer.dims(data["dims"], 3)),
-        (
-            fewer.terms(da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=500), 2, rng=0),
-            fewer.terms(X, y, 2, rng=0),
-        ),
-    ):
-        assert lazily.indices.tolist() == at_once.indices.tolist()
-        assert (lazily.value, lazily.bound) == (at_once.value, at_once.bound)
-
-
-def test_terms_and_dims_equal_the_whole(data, small):
-    X, y = data["terms"]
-    for weight in (None, np.random.default_rng(0).random(len(y))):
-        whole = fewer.terms(X, y, 2, rng=0, sample_weight=weight)
-        part = fewer.terms(da.from_array(X, chunks=(500, 3)), y, 2, rng=0, sample_weight=weight)
-        assert part.indices.tolist() == whole.indices.tolist()
-        assert (part.value, part.bound) == pytest.approx((whole.value, whole.bound), rel=1e-9)
-    for objective in ("kl", "l2"):
-        whole = fewer.dims(data["dims"], 3, objective=objective)
-        part = fewer.dims(pieces("dims", data, 5), 3, objective=objective)
-        assert part.indices.tolist() == whole.indices.tolist()
-        assert (part.value, part.bound) == pytest.approx((whole.value, whole.bound), rel=1e-9)
-        assert part.distribution.weights.sum() + part.distribution.rest == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -173,18 +127,6 @@ def test_terms_of_blocks_are_those_of_moments_to_the_last_bit(weighted, data, sm
     assert whole.indices.tolist() == found.indices.tolist() == before.indices.tolist()
 
 
-def test_a_time_limit_and_several_targets_leave_a_tall_matrix_as_it_is(data, monkeypatch):
-    monkeypatch.setattr(tall, "MIN_TALL_ROWS", 1)
-    X, y = data["terms"]
-    F = fewer.Moments(fewer.Atoms(3), X, y)
-    assert F.normalised()[0].A.shape == (4, 3)
-    assert F.toward(y).normalised()[0].A.shape == X.shape
-    assert normalised(F, limited=True)[0].A.shape == X.shape
-    G, exponent = F.normalised()
-    p = np.array([0.2, 0.5, 0.3])
-    assert np.ldexp(G.value(p), exponent) == pytest.approx(F.value(p), rel=1e-12)
-
-
 def test_an_ill_conditioned_tall_problem_keeps_its_digits(small):
     rng = np.random.default_rng(0)
     base = rng.normal(size=(4000, 1))
@@ -198,27 +140,6 @@ def test_an_ill_conditioned_tall_problem_keeps_its_digits(small):
         2,
     ]  # the Gram matrix would not tell the first two columns apart
     assert found.value < 1e-20
-
-
-def test_labels_and_missing_values_of_tables(small):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {
-            "plan": rng.choice(["free", "gold", "silver"], 900, p=[0.7, 0.2, 0.1]),
-            "n": rng.integers(0, 2, 900),
-        }
-    )
-    frame["flag"] = rng.random(900) < 0.3
-    whole = fewer.dims(frame, 2)
-    part = fewer.dims(dd.from_pandas(frame, npartitions=4), 2)
-    assert part.labels.tolist() == whole.labels.tolist()
-    assert part.value == pytest.approx(whole.value, rel=1e-12)
-    frame.loc[[3, 500], "n"] = None
-    with pytest.raises(InvalidInput, match="column 'n', row 3: is missing"):
-        fewer.dims(lambda: iter([frame]), 2)
-    dropped = fewer.dims(lambda: iter([frame]), 2, missing="drop")
-    assert "2 of 900 rows left out" in dropped.note
-    assert dropped.value == pytest.approx(fewer.dims(frame, 2, missing="drop").value)
 
 
 def test_long_tables_may_be_cut_inside_an_order(small, monkeypatch):
@@ -373,17 +294,6 @@ def test_classes_and_weights_in_two_passes(data, small):
     assert share == pytest.approx((y == "a").mean(), abs=0.03)
 
 
-@pytest.mark.parametrize("similarity", ["laplace", "cosine", "linear", "hamming"])
-def test_other_similarities(similarity, data, small):
-    X = np.round(data["points"])[:900]
-    first, second = (
-        fewer.points(lambda n=n: iter(np.array_split(X, n)), 4, similarity=similarity, rng=0)
-        for n in (2, 9)
-    )
-    same(first, second)
-    assert first.value < 0.2
-
-
 def together(summaries):
     first, *others = summaries
     return first.merge(*others)
@@ -470,17 +380,6 @@ def test_partial_fit_of_points(data):
     assert model.indices_.tolist() == before.tolist()
     model.fit(X[:100])
     assert model.result_.words.total == 100
-
-
-def test_partial_fit_of_frames_keeps_them(data):
-    frame = pd.DataFrame(data["points"][:600], columns=list("abc")).assign(
-        g=lambda f: np.where(f.a > 0, "u", "v")
-    )
-    model = fewer.FewerPoints(k=3, random_state=0)
-    for start in (0, 300):
-        model.partial_fit(frame[start : start + 300])
-    assert isinstance(model.points_, pd.DataFrame)
-    pd.testing.assert_frame_equal(model.points_, frame.iloc[model.indices_])
 
 
 def test_partial_fit_of_bins_and_dims(data, small):

@@ -81,32 +81,6 @@ def test_missing_labels_are_a_category(small, table):
         fewer.points(cut(table, 7), 5, missing="category")
 
 
-def test_terms_impute_as_in_memory(small):
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(300, 5))
-    y = X @ [0.5, 0.3, 0.2, 0.0, 0.0] + 0.1 * rng.normal(size=300)
-    X[rng.random((300, 5)) < 0.1] = np.nan
-    whole = fewer.terms(X, y, 3, missing="impute", rng=0)
-    parts = list(zip(np.array_split(X, 7), np.array_split(y, 7), strict=True))
-    found = fewer.terms(lambda: iter(parts), None, 3, missing="impute", rng=0)
-    assert found.indices.tolist() == whole.indices.tolist()
-    assert found.value == pytest.approx(whole.value, rel=1e-9)
-    assert "missing values replaced by medians" in found.note
-    with pytest.raises(InvalidInput, match="missing='ffill' does not go with returns=None"):
-        fewer.terms(lambda: iter(parts), None, 3, missing="ffill", returns=None)
-
-
-@pytest.mark.parametrize("rule", ["impute", "category"])
-def test_dims_fill_as_in_memory(rule, small, table):
-    table = table.drop(columns="b")
-    if rule == "category":
-        table["a"] = table["a"].fillna(0.0)
-    whole = fewer.dims(table, 1, missing=rule, rng=0)
-    found = fewer.dims(cut(table, 7), 1, missing=rule, rng=0)
-    assert found.indices.tolist() == whole.indices.tolist()
-    assert found.value == pytest.approx(whole.value, rel=1e-9)
-
-
 def test_medians_beyond_the_sketch_say_how_far_they_are_off(small, monkeypatch):
     monkeypatch.setattr(sketch, "SKETCHED", 64)
     monkeypatch.setattr(_target, "MIN_CANDIDATES", 50)

@@ -39,7 +39,12 @@ def supports(C):
     """Every set of entries that may be held together."""
     for size in range(1, C.k + 1):
         for S in combinations(range(C.space.size), size):
-            groups = C.groups is None or np.bincount(C.groups[list(S)]).max() <= C.max_per_group
+            groups = (
+                C.groups is None
+                or (
+                    np.bincount(C.groups[list(S)], minlength=len(C.labels)) <= C.max_per_group
+                ).all()
+            )
             if set(C.include) <= set(S) and not set(C.exclude) & set(S) and groups:
                 yield np.array(S)
 

@@ -19,7 +19,7 @@ BAD = {
     "empty": (["dims", "empty.csv", "-k", "2"], "empty.csv: is empty"),
     "no rows": (["bins", "head.csv", "-k", "2"], "head.csv"),
     "no k": (["dims", "wide.csv"], "give -k"),
-    "k zero": (["dims", "wide.csv", "-k", "0"], "'-k'"),
+    "k zero": (["dims", "wide.csv", "-k", "0"], "-k must be in 1..9"),
     "k large": (["dims", "wide.csv", "-k", "10"], "-k must be in 1..9 (columns), got 10"),
     "path large": (["dims", "wide.csv", "--path", "2,50"], "--path must be in 1..9"),
     "path words": (["dims", "wide.csv", "--path", "2,x"], "--path"),
@@ -50,7 +50,7 @@ BAD = {
         "hole.csv: column 'b', row 1: is missing; --missing drop leaves",
     ),
     "ragged": (["dims", "ragged.csv", "-k", "1"], "ragged.csv, row 1: expected 2 cells, got 3"),
-    "column": (["bins", "cost.csv", "--column", "costs", "-k", "2"], "the nearest is 'cost'"),
+    "column": (["bins", "cost.csv", "--column", "costs", "-k", "2"], "did you mean 'cost'"),
     "which column": (["bins", "wide.csv", "-k", "2"], "name one by --column"),
     "both bins": (
         ["bins", "cost.csv", "-k", "2", "--bins", "5", "--bin-width", "1"],
@@ -60,7 +60,7 @@ BAD = {
     "counts": (["bins", "cost.csv", "-k", "2", "--counts", "--bins", "5"], "--counts"),
     "negative count": (
         ["bins", "minus.csv", "--column", "b", "--counts", "-k", "1"],
-        "minus.csv, row 0, column 'b'",
+        "minus.csv: counts must be at least 0, got -1 in row 0",
     ),
     "target": (
         ["terms", "returns.csv", "-k", "2", "--target", "none"],
@@ -73,7 +73,7 @@ BAD = {
     ),
     "weights": (
         ["terms", "returns.csv", "-k", "2", "--target", "INDEX", "--max-weight", "0.2"],
-        "max_weight",
+        "k = 2 and max_weight = 0.2",
     ),
     "damaged parquet": (["dims", "bad.parquet", "-k", "2"], "bad.parquet"),
     "damaged npz": (["dims", "bad.npz", "-k", "2"], "bad.npz"),
@@ -100,9 +100,9 @@ BAD = {
     "cv": (["points", "cloud.csv", "-k", "2", "--gamma", "cv"], "--label"),
     "negative weight": (
         ["points", "minus.csv", "-k", "1", "--weight", "b"],
-        "minus.csv, column 'b', row 0: expected a weight of at least 0, got -1",
+        "minus.csv: --weight must be non-negative, got -1.0 at index 0",
     ),
-    "label": (["points", "cloud.csv", "-k", "2", "--label", "kinds"], "the nearest is 'kind'"),
+    "label": (["points", "cloud.csv", "-k", "2", "--label", "kinds"], "did you mean 'kind'"),
     "transactions": (["dims", "blank.txt", "-k", "1", "--transactions"], "blank.txt: has no items"),
 }
 

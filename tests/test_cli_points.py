@@ -141,17 +141,17 @@ def test_the_page_shows_what_points_stand_for_and_miss(folder):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--max-per-group", "2"], "--max-per-group needs --groups"),
+        (["--max-per-group", "2"], "--max-per-group needs --groups: a label for each row"),
         (["--groups", "team"], "--groups needs --min-per-group or --max-per-group"),
         (
             ["--groups", "temm", "--max-per-group", "2"],
-            "has no column 'temm' (--groups); the nearest is 'team'",
+            "has no column 'temm' (--groups); did you mean 'team'?",
         ),
-        (["--target-weight", "w"], "--target-weight needs --target"),
+        (["--target-weight", "w"], "--target-weight needs a target"),
         (["--move", "far"], "expected range, free, LOW:HIGH or COL=LOW:HIGH,..., got 'far'"),
         (["--include", "a"], "expected row numbers from 0 such as 3,17 or 0-9, got 'a'"),
         (["--include", "900"], "include"),
-        (["--groups", "team", "--max-per-group", "x=2"], "the groups are numbers, got 'x'"),
+        (["--groups", "team", "--max-per-group", "x=2"], "there is no group 'x'"),
         (["--groups", "kind", "--max-per-group", "d=2"], "there is no group 'd'"),
         (["--assign", "who.txt"], "expected an ending of .csv, .parquet, got '.txt'"),
         (["--target", "nowhere.csv"], "nowhere.csv"),

@@ -77,9 +77,9 @@ def test_dims_refuses_half_a_budget(tmp_path):
         files / "costs.csv",
         code=2,
     )
-    assert "--budget replaces -k" in err
+    assert "give k or budget: how much may be chosen, got both" in err
     _, err = run("dims", files / "wide.csv", "-k", "2", "--costs", files / "costs.csv", code=2)
-    assert "--costs needs --budget" in err
+    assert "--costs need a --budget" in err
     (files / "few.csv").write_text("column,cost\nc0,1\n")
     _, err = run("dims", files / "wide.csv", "--budget", "2", "--costs", files / "few.csv", code=2)
     assert "costs has none for the column 'c1', 'c2', 'c3', 'c4', 'c5' and 3 more" in err

@@ -17,7 +17,7 @@ import pytest
 
 from fewer import InvalidInput
 from fewer.cli import _app
-from fewer.npy import check_inflated, stored_arrays
+from fewer.npy import stored_arrays
 
 GOOD = "{'descr': '<f8', 'fortran_order': False, 'shape': (6, 2), }\n"
 HEADERS = {
@@ -282,27 +282,6 @@ def test_names_with_wildcards_are_names(tmp_path, capsys):
     assert _app.run(["dims", str(tmp_path / "a[1]*.csv"), "-k", "1", "--quiet"]) == 0
 
 
-class Unsearched(list):
-    def __contains__(self, name):
-        raise AssertionError("a search for each of a million columns")
-
-
-def test_columns_are_looked_up_not_searched():
-    from fewer.cli._table import chosen_columns, unused
-
-    class Table:
-        label = "wide.csv"
-        names = Unsearched(["a", "b", "c"])
-        numeric = Unsearched(["a", "b"])
-
-        @staticmethod
-        def expand(names):
-            return names
-
-    assert unused(Table, Unsearched(["a"])) == "Not used (not numbers, or without a name): 'c'."
-    assert chosen_columns(Table, "b,a", "--columns") == ["b", "a"]
-
-
 def wide_table(path, width, row="1"):
     path.write_text(
         "\n".join([",".join(f"c{i}" for i in range(width)), *[",".join([row] * width)] * 3]) + "\n"
@@ -400,13 +379,6 @@ def test_versions_types_and_ends_of_npy_files(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(InvalidInput, match="its head declares 48 bytes, the file 47 bytes"):
         stored_arrays(path, "a")
-
-
-def test_a_size_that_is_always_inflated_is_and_one_byte_more_is_not(monkeypatch):
-    monkeypatch.setattr("fewer.npy.ALWAYS_INFLATED", 1000)
-    check_inflated("a", 1000, 1)
-    with pytest.raises(InvalidInput, match="would be inflated from 1 bytes to 1 kB"):
-        check_inflated("a", 1001, 1)
 
 
 def with_cell(path, cell):

@@ -80,7 +80,7 @@ REFUSED = [
     ("column 'b', row 1: is missing; missing='drop'", lambda: FewerDims(1).fit(FRAME)),
     ("q must be finite, got nan at index 1", lambda: L2(Atoms(2), pd.array([1, None]))),
     ("column 'b' must hold real numbers, got 'x'", lambda: States(FRAME.assign(b="x"))),
-    ("no column of labels", lambda: dims(pd.DataFrame({"b": pd.to_datetime(["2020"])}), 1)),
+    ("no column", lambda: dims(pd.DataFrame({"b": pd.to_datetime(["2020"])}), 1)),
     ("q must sum to 1, got inf", lambda: KL(Atoms(2), [1e308, 1e308])),
     ("rows is not a valid sparse matrix", lambda: States(invalid(sp.csr_array, 7))),
     ("X is not a valid sparse matrix", lambda: dims(invalid(sp.csc_array, 7), 1)),
@@ -231,6 +231,12 @@ def test_targets_and_blocks_may_be_sparse_in_any_format(form):
     assert len(points(X.astype(np.float16), 2, target=sparse, **options).indices) == 2
     blocks = in_blocks(CODES, sp.coo_array(CODES).asformat(form))
     assert dims(blocks, 1, rng=0).value == dims(np.vstack([CODES, CODES]), 1, rng=0).value
+
+
+def test_a_classifier_of_dense_rows_predicts_sparse_ones():
+    model = FewerPointsClassifier(2, random_state=0).fit(X, np.arange(5) % 2)
+    for form in (sp.coo_matrix, sp.csr_array, sp.dok_array):
+        assert model.predict(form(X)).tolist() == model.predict(X).tolist()
 
 
 def test_blocks_of_other_types_go_together():

@@ -214,34 +214,6 @@ def test_the_smallest_state_decides_whether_k_is_enough():
     refused("no listed state has at most k = 1", SparseStates, seen, 1)
 
 
-def test_membership_in_dimension_sparse_sets():
-    cube = Lattice(3, 2)
-    C = DimensionSparse(cube, 2)
-    inside = np.zeros(8)
-    inside[[1, 2]] = 0.5
-    assert C.contains(inside)
-    assert not C.contains(inside * 2.0)  # few dimensions, no distribution
-    outside = np.zeros(8)
-    outside[[1, 2, 4]] = 1 / 3
-    assert not C.contains(outside)  # a distribution on too many dimensions
-    nearly = inside.copy()
-    nearly[4] = 1e-10
-    assert C.contains(nearly)
-    assert not C.contains(nearly, tol=0.0)
-
-
-def test_the_incumbent_counts_only_where_it_is_nearer():
-    cube = Lattice(3, 2)
-    v = np.array([0, 0, 0, 1.0, 0, 0, 0, 0])
-    plain, kept = DimensionSparse(cube, 2), DimensionSparse(cube, 2, incumbent=True)
-    near = cube.face([0])
-    start = np.zeros(8)
-    start[near] = 0.5
-    assert kept.project(v, near=start).tolist() == plain.project(v).tolist()
-    assert kept.project(v).tolist() == v.tolist()
-    assert plain.project(v, near=v).tolist() == plain.project(v).tolist()
-
-
 def test_exact_projections_are_refused_by_their_cost_alone():
     refused("an exact projection would walk", DimensionSparse, Lattice(26, 2), 13, "exact")
     assert DimensionSparse(Lattice(26, 2), 13).k == 13
@@ -249,16 +221,6 @@ def test_exact_projections_are_refused_by_their_cost_alone():
         DimensionSparse(Lattice(5, 2), 2, "exact").project(np.eye(32)[3]).tolist()
         == np.eye(32)[3].tolist()
     )
-
-
-def test_listed_states_and_lattices_agree_on_exact_answers():
-    rng = np.random.default_rng(3)
-    q = rng.dirichlet(np.ones(8))
-    cube = Lattice(3, 2)
-    seen = States(cube.unravel(np.arange(8)))
-    on_cube, on_states = (exact(KL(space, q), DimensionSparse(space, 2)) for space in (cube, seen))
-    assert on_cube.support.tolist() == on_states.support.tolist()
-    assert on_cube.value == pytest.approx(on_states.value)
 
 
 # -- matrices, solvers and their options

@@ -1,11 +1,9 @@
 """Options of a job: written once, and the same in signature, docstring, estimator and errors."""
 
 import inspect
-import pickle
 from dataclasses import dataclass
 
 import pytest
-from sklearn.base import clone
 
 import fewer
 from fewer.jobs.bins.options import BinsOptions
@@ -148,13 +146,3 @@ def test_a_job_refuses_a_name_that_is_no_option(function):
 def test_what_is_said_of_rows_is_no_parameter_of_an_estimator():
     for options in (DimsOptions, BinsOptions, TermsOptions, PointsOptions):
         assert "sample_weight" in [one.name for one in options.fields() if one.rows]
-
-
-def test_an_estimator_is_cloned_and_pickled():
-    model = fewer.FewerDims(3, objective="l2", random_state=7)
-    for again in (clone(model), pickle.loads(pickle.dumps(model))):
-        assert again.get_params() == model.get_params()
-    assert repr(model) == "FewerDims(k=3, objective='l2', random_state=7)"
-    assert fewer.FewerDims(k=4).k == 4
-    with pytest.raises(TypeError, match="unexpected keyword argument 'objectiv'"):
-        fewer.FewerDims(objectiv="l2")

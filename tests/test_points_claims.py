@@ -38,8 +38,7 @@ from fewer.jobs.points.sums import CandidateRows
 from fewer.jobs.points.target import WorkPlan, target_of
 from fewer.lazy_rows import LazyRows, in_memory, some_rows
 from fewer.objectives.pairs import OutOfTime
-from fewer.search import _gather
-from fewer.search.quadratic import QuadraticEngine
+from fewer.search.quadratic import QuadraticEngine, pool_width
 from fewer.similarity import similarity_of
 
 OVER = Deadline(-1e6, 1e5)
@@ -498,9 +497,9 @@ def test_rows_that_are_not_merged_give_distinct_points():
 
 def test_pools_keep_to_the_memory_and_to_a_share_of_the_time():
     for k in (1, 50, 500):
-        p = _gather.width(10**6, k, 30.0, 50 * 10**6, math.inf)
+        p = pool_width(10**6, k, 30.0, 50 * 10**6, math.inf)
         assert 8 * p * p + 24 * k * p <= 50 * 10**6 or p == k + 1
-    assert _gather.width(10**6, 10, 30.0, 10**9, 0.05) < _gather.width(10**6, 10, 30.0, 10**9, 1.0)
+    assert pool_width(10**6, 10, 30.0, 10**9, 0.05) < pool_width(10**6, 10, 30.0, 10**9, 1.0)
 
 
 def test_lazy_rows_are_the_rows():

@@ -376,7 +376,9 @@ def obeys(pool, limits):
     assert set(limits.include.tolist()) <= set(units.tolist())
     assert not set(limits.exclude.tolist()) & set(units.tolist())
     if limits.groups is not None:
-        assert np.bincount(limits.groups[units]).max() <= limits.max_per_group
+        assert (
+            np.bincount(limits.groups[units], minlength=len(limits.labels)) <= limits.max_per_group
+        ).all()
 
 
 def pool_of(seed, name, k=6):

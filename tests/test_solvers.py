@@ -162,33 +162,6 @@ def test_a_real_ctrl_c_in_another_process_returns_the_best_so_far():
     assert out == "INTERRUPTED True\n"
 
 
-def test_exact_equals_enumeration_and_proves_it():
-    from itertools import combinations
-
-    F, C = section_41(9)
-    result = exact(F, C)
-    best = min(F.value_on(C.face(units)) for units in combinations(range(10), 4))
-    assert result.status is Status.OPTIMAL
-    assert result.value == pytest.approx(best, abs=1e-14)
-    assert result.gap == 0.0
-
-
-def test_exact_prunes_where_it_helps():
-    """Index-tracking-like least squares: far fewer face problems than the 15,504 supports."""
-    rng = np.random.default_rng(1)
-    A = rng.standard_normal((30, 20)) + rng.standard_normal((30, 1))
-    F = Moments(Atoms(20), A, A[:, :5].mean(axis=1) + 0.05 * rng.standard_normal(30))
-    counted = []
-    original = Moments.value_on
-    try:
-        Moments.value_on = lambda self, face: counted.append(1) or original(self, face)
-        result = exact(F, SparseSimplex(F.space, 5))
-    finally:
-        Moments.value_on = original
-    assert result.status is Status.OPTIMAL
-    assert len(counted) < math.comb(20, 5) / 3
-
-
 def test_exact_refuses_the_hopeless_and_bounds_it_with_a_budget():
     q = np.random.default_rng(2).dirichlet(np.ones(40))
     F = KL(Atoms(40), q)

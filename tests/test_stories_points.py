@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from fewer import points
-from fewer.cli.points import points as command
+from fewer.cli.jobs import points as command
 from fewer.datasets import customers
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
@@ -127,7 +127,7 @@ def test_what_the_command_refuses_names_the_column(tmp_path):
     ):
         run(file, "-k", 3)
     with pytest.raises(
-        InvalidInput, match=r"has no column 'agee' \(--ignore\); the nearest is 'age'"
+        InvalidInput, match=r"has no column 'agee' \(--ignore\); did you mean 'age'"
     ):
         run(file, "-k", 3, "--ignore", "agee")
     with pytest.raises(

@@ -112,7 +112,7 @@ def test_what_terms_refuses_at_the_command_line(tmp_path):
             "--test-fraction",
             "0.2",
         ): "--test-fraction and --test-last choose the rows",
-        ("--groups", "sectors.csv"): "--groups and --max-per-group go together",
+        ("--groups", "sectors.csv"): "--groups and max_per_group go together",
         (
             "--groups",
             "prices.csv",
@@ -120,7 +120,7 @@ def test_what_terms_refuses_at_the_command_line(tmp_path):
             "1",
         ): "expected two columns, column and group, got 7",
         ("--date", "A001"): "is in rows",
-        ("--include", "A01"): "the nearest is",
+        ("--include", "A01"): "did you mean",
         ("--missing", "ffill"): "only prices are carried forward",
     }.items():
         if "A001" in more:

@@ -74,7 +74,12 @@ def admissible(C):
     """Every support that the bounds allow."""
     for size in range(1, C.k + 1):
         for S in combinations(range(C.space.size), size):
-            groups = C.groups is None or np.bincount(C.groups[list(S)]).max() <= C.max_per_group
+            groups = (
+                C.groups is None
+                or (
+                    np.bincount(C.groups[list(S)], minlength=len(C.labels)) <= C.max_per_group
+                ).all()
+            )
             fits = size * C.min_weight <= 1 <= size * C.max_weight
             if fits and groups and set(C.include) <= set(S) and not set(C.exclude) & set(S):
                 yield np.array(S)
@@ -105,46 +110,6 @@ def test_bounds_are_kept_and_equal_enumeration(seed):
     loose = terms(A, b, 4, rng=0)
     rounded = C.project(loose.p)
     assert terms(A, b, 4, rng=0, **bounds).value <= F.value(rounded) + 1e-12
-
-
-RULES = {
-    "min_weight": 0.02,
-    "max_weight": 0.2,
-    "include": [0, 3],
-    "exclude": [1, 4, 5, 8, 13],
-    "max_per_group": 2,
-}
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_all_bounds_at_once_equal_enumeration(seed):
-    rng = np.random.default_rng(seed)
-    A, b = rng.standard_normal((20, 14)), rng.standard_normal(20)
-    rules = RULES | {"groups": np.arange(14) % 5}
-    C = SparseSimplex(Atoms(14), 7, **rules)
-    F = Moments(C.space, A, b)
-    best = min(refitted(F, C.rules, S).value for S in admissible(C))
-    for solver in SOLVERS:
-        result = terms(A, b, 7, solver=solver, rng=0, **rules)
-        assert C.contains(result.p, 1e-12)
-        assert result.value >= best * (1 - 1e-9)
-    proven = terms(A, b, 7, rng=0, **rules)
-    assert proven.value == pytest.approx(best, rel=1e-7)
-    assert proven.status is Status.OPTIMAL
-
-
-@needs_data
-def test_all_bounds_at_once_on_real_returns():
-    with np.load(REAL / "index_tracking.npz", allow_pickle=False) as file:
-        prices = file["orlib3_ftse89_prices"]
-    R = prices[1:] / prices[:-1] - 1
-    A, b = R[:, 1:], R[:, 0]
-    rules = RULES | {"groups": np.arange(89) % 11}
-    C = SparseSimplex(Atoms(89), 15, **rules)
-    loose = terms(A, b, 15, solver="exchange", rng=0)
-    bound = terms(A, b, 15, solver="exchange", rng=0, **rules)
-    assert C.contains(bound.p, 1e-12)
-    assert loose.value <= bound.value <= Moments(C.space, A, b).value(C.project(loose.p))
 
 
 def test_validation_goes_less_far_down_and_errs_less_elsewhere():
@@ -344,14 +309,3 @@ def test_or_library_index_tracking(name, k, value, proven):
     if proven:
         assert result.status is Status.OPTIMAL
         assert result.gap <= 1e-9
-
-
-@needs_data
-def test_real_charges_by_cdf():
-    with np.load(REAL / "hospital_charges.npz", allow_pickle=False) as file:
-        counts = file["cms2011_counts_discharges"]
-    result = bins(counts=counts, k=50)
-    p = counts / counts.sum()
-    assert result.status is Status.OPTIMAL
-    assert np.abs(np.cumsum(result.p) - np.cumsum(p)).max() < 0.02
-    assert result.p @ np.arange(10000) == pytest.approx(p @ np.arange(10000), rel=5e-3)

@@ -1,12 +1,10 @@
 """terms on tables: columns by name, rows by index, prices, and missing values by rule."""
 
-import datetime
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from fewer import FewerTerms, InvalidInput
@@ -275,20 +273,6 @@ def test_missing_values_by_rule():
     ):
         with pytest.raises(InvalidInput, match=r"missing|returns"):
             terms(prices, index, 3, **wrong)
-
-
-def test_dates_of_every_library_are_the_same_instants():
-    prices, index = market()
-    days = [day.date() for day in prices.index]
-    moments = [datetime.datetime(day.year, day.month, day.day, 17, 30) for day in days]
-    expected = terms(prices, index, 3, returns="simple", rng=0)
-    order = np.random.default_rng(3).permutation(60)
-    for stamps in (days, moments):
-        columns = {"when": [stamps[i] for i in order], "INDEX": index.to_numpy()[order]}
-        columns |= {name: prices[name].to_numpy()[order] for name in NAMES}
-        for form in (pl.DataFrame(columns), pa.table(columns), pd.DataFrame(columns)):
-            found = terms(form, "INDEX", 3, returns="simple", date="when", rng=0)
-            assert found.labels.tolist() == expected.labels.tolist()
 
 
 def test_order_and_names_and_units_change_only_what_they_should():

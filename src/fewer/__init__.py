@@ -20,18 +20,16 @@ if TYPE_CHECKING:
     from .jobs.points.classifier import FewerPointsClassifier
     from .jobs.points.estimators import FewerPoints, FewerSampler
     from .jobs.points.explain import assign, criticisms, witness
-    from .jobs.points.points import points
-    from .jobs.split import split_evenly
+    from .jobs.points.points import points, split_evenly
     from .jobs.summaries import Summary, summarize
     from .jobs.terms.regressor import FewerTerms
     from .jobs.terms.terms import terms
-    from .objectives.absolute_error import AbsoluteError
-    from .objectives.downside_error import DownsideError
     from .objectives.functional import Functional
     from .objectives.kl import KL
     from .objectives.l2 import L2
     from .objectives.mmd import MMD
     from .objectives.moments import Moments
+    from .objectives.residuals import AbsoluteError, DownsideError
     from .objectives.rows_mmd import RowsMMD
     from .report.path import Path, path
     from .result import Result, Status
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AbsoluteError": "objectives.absolute_error",
+    "AbsoluteError": "objectives.residuals",
     "Atoms": "spaces",
     "Backtracking": "solvers.steps",
     "Conditions": "constraints.conditions",
@@ -57,7 +55,7 @@ _HOMES = {
     "DimensionSparse": "constraints.dimension_sparse",
     "Distribution": "distribution",
     "Doubling": "solvers.steps",
-    "DownsideError": "objectives.downside_error",
+    "DownsideError": "objectives.residuals",
     "FewerBins": "jobs.bins.transformer",
     "FewerDims": "jobs.dims.selector",
     "FewerPoints": "jobs.points.estimators",
@@ -97,7 +95,7 @@ _HOMES = {
     "path": "report.path",
     "points": "jobs.points.points",
     "returns": "tables.prices",
-    "split_evenly": "jobs.split",
+    "split_evenly": "jobs.points.points",
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
     "terms": "jobs.terms.terms",

@@ -73,7 +73,7 @@ def fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_json(text: Any, label: str) -> Any:
-    """What a JSON text says; numbers that JSON does not know are refused."""
+    """Read a JSON text; numbers that JSON does not know are refused."""
     if not isinstance(text, (str, bytes, bytearray)):
         raise InvalidInput(f"{label} must be JSON text, got {shown(text)}")
 
@@ -105,7 +105,7 @@ def read(path: Path, most: int) -> Mapping[str, Any]:
 
 
 def read_arrays(path: Path, most: int) -> dict[str, Any]:
-    """The arrays of a saved distribution, as they are in the file; more than `most` bytes are not unpacked."""
+    """Return the arrays of a saved distribution, as they are in the file; more than `most` bytes are not unpacked."""
 
     def check(label: str, size: int, compressed: int) -> None:
         if size > most:
@@ -119,7 +119,7 @@ def read_arrays(path: Path, most: int) -> dict[str, Any]:
 
 
 def write_npz(file: BinaryIO, fields: Mapping[str, Any]) -> None:
-    """The fields as a compressed npz; nothing in it is pickled."""
+    """Write the fields as a compressed npz; nothing in it is pickled."""
     names = [name for name in (*FIELDS, *ON_A_LINE) if fields[name] is not None]
     arrays: dict[str, Any] = {name: np.asarray(fields[name]) for name in names}
     np.savez_compressed(file, format=np.array(FORMAT), version=np.array(VERSION), **arrays)

@@ -44,12 +44,12 @@ def summary(result: "Result") -> str:
 
 
 def proves(result: "Result") -> bool:
-    """Whether the bound says something: a squared distance is never below 0 without any proof."""
+    """Return whether the bound says something: a squared distance is never below 0 without any proof."""
     return result.bound is not None and (result.bound != 0 or result.status.name == "OPTIMAL")
 
 
 def duration(seconds: float) -> str:
-    """Seconds with two digits, or whole.
+    """Return seconds with two digits, or whole.
 
     >>> duration(0.1234), duration(200.4)
     ('0.12 s', '200 s')
@@ -86,7 +86,7 @@ def html(result: "Result") -> str:
 
 
 def labels_of(result: "Result") -> tuple[str, list[str]] | None:
-    """What the user calls that which was kept, and what such a name is called; None where there are only indices."""
+    """Return the heading and the names of the kept units, as the user calls them; None where there are only indices."""
     if result.labels is None:
         return None
     numbers = result.words.unit in IN_ORDER
@@ -95,12 +95,12 @@ def labels_of(result: "Result") -> tuple[str, list[str]] | None:
 
 
 def _row(tag: str, cells: list[str]) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def plot(result: "Result", ax: Any) -> Any:
-    """Bars of the weights, of the shares of columns, or the history where there are neither."""
+    """Draw the weights as bars, the shares of columns, or the history where there are neither."""
     ax = axes() if ax is None else ax
     heights, label = result.weights, "weight"
     if heights is None:
@@ -134,7 +134,7 @@ def column_shares(result: "Result") -> Vector | None:
 
 
 def axes() -> Any:
-    """New axes."""
+    """Return new axes."""
     try:
         from matplotlib import pyplot
     except ImportError:

@@ -1,5 +1,6 @@
 """Validation: every check of what a user hands in. Past it, arrays are trusted."""
 
+import difflib
 import math
 import numbers
 import os
@@ -60,12 +61,12 @@ class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence
         return f"{self.place}{self.args[0]}" if self.args else self.place
 
     def at(self, place: str) -> "InvalidInput":
-        """The error with the place where it is: a file, a column."""
+        """Return the error with the place where it is: a file, a column."""
         self.place = f"{place}: {self.place}"
         return self
 
     def spelled(self, spell: Callable[["Fix"], str]) -> str:
-        """The message, with parameters and their values as `spell` writes them."""
+        """Return the message, with parameters and their values as `spell` writes them."""
         text = str(self.args[0])
         for fix in self.fixes:
             text = text.replace(str(fix), spell(fix))
@@ -116,7 +117,7 @@ def renamed(**names: str) -> Iterator[None]:
 
 
 def shown(x: Any) -> str:
-    """`x` in one short line, for a message; whatever its own repr does.
+    """Return `x` in one short line, for a message; whatever its own repr does.
 
     >>> shown("magic"), shown(list(range(100))), shown(10**5000)
     ("'magic'", '[0, 1, 2, 3, 4, 5, ...]', 'a value of type int')
@@ -128,7 +129,7 @@ def shown(x: Any) -> str:
 
 
 def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
-    """`x` as an array of booleans, integers or floats, of any shape; no entry of it is masked or missing.
+    """Return `x` as an array of booleans, integers or floats, of any shape; no entry of it is masked or missing.
 
     Sequences, arrays, DataFrames and Series are welcome, with nullable columns and columns of
     objects too where each entry is a real number (`Decimal` and `Fraction` among them). Text is
@@ -160,7 +161,7 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
 
 
 def as_sparse(x: Any, name: str) -> Any:
-    """A sparse matrix of any format as an object of our own that shares its arrays, its indices known to be in range.
+    """Return a sparse matrix of any format as an object of our own that shares its arrays, its indices known to be in range.
 
     SciPy trusts indices, and a wrong one makes it write past the end of an array when the format is
     changed.
@@ -198,7 +199,7 @@ def unmasked(x: Any, name: str, depth: int = 0) -> Any:
 
 
 def read(x: Any, name: str) -> npt.NDArray[Any]:
-    """np.asarray, whatever it raises turned into a sentence."""
+    """Return `x` as an array of NumPy; whatever that raises becomes a sentence."""
     try:
         return np.asarray(x)
     except Exception:  # ragged sequences, and what foreign containers raise
@@ -208,7 +209,7 @@ def read(x: Any, name: str) -> npt.NDArray[Any]:
 
 
 def library_of(x: Any) -> str | None:
-    """Which of the libraries of `_FRAMES` a table or a column is of, if any; none of them is imported for that.
+    """Return which of the libraries of `_FRAMES` a table or a column is of, if any; none of them is imported for that.
 
     >>> library_of([[1.0, 2.0]]) is None
     True
@@ -219,7 +220,7 @@ def library_of(x: Any) -> str | None:
 
 
 def is_frame(x: Any) -> bool:
-    """Whether `x` has named columns: a DataFrame, a LazyFrame, or a Table or RecordBatch of pyarrow."""
+    """Return whether `x` has named columns: a DataFrame, a LazyFrame, or a Table or RecordBatch of pyarrow."""
     return any(_is_one(x, library, kinds) for library, kinds in _FRAMES.items())
 
 
@@ -231,17 +232,17 @@ def _is_one(x: Any, library: str, kinds: tuple[str, ...]) -> bool:
 
 
 def gathered(x: Any) -> Any:
-    """`x` itself; of a LazyFrame of polars the frame that it makes."""
+    """Return `x` itself; of a LazyFrame of polars the frame that it makes."""
     return x.collect() if _is_one(x, "polars", ("LazyFrame",)) else x
 
 
 def labels_of(frame: Any) -> list[Any]:
-    """The names of a frame's columns, as the user wrote them."""
+    """Return the names of a frame's columns, as the user wrote them."""
     return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
 
 
 def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
-    """The columns of a DataFrame, of different kinds, as one array."""
+    """Return the columns of a DataFrame, of different kinds, as one array."""
     parts = []
     for i, label in enumerate(labels_of(frame)):
         column = frame.iloc[:, i] if hasattr(frame, "iloc") else frame[label]
@@ -250,18 +251,13 @@ def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _real(array: npt.NDArray[Any], name: str, x: Any) -> npt.NDArray[Any]:
-    """An array of real numbers, objects among them converted."""
-    if array.dtype.kind == "O":
-        array = _from_objects(array, name)
-    if array.dtype.kind not in "fiub":
+    """Return an array of real numbers; objects as int64 where they are whole and fit, else as float64."""
+    if array.dtype.kind in "fiub":
+        return array
+    if array.dtype.kind != "O":
         raise InvalidInput(
             f"{name} must hold real numbers, got dtype {array.dtype} ({type(x).__name__})", name
         )
-    return array
-
-
-def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """Objects that are all real numbers as int64 where they are whole and fit, else float64."""
     entries = array.reshape(-1).tolist()
     kinds = set(map(type, entries))
     wrong = {kind for kind in kinds if not issubclass(kind, (numbers.Real, Decimal, np.bool_))}
@@ -286,7 +282,7 @@ def _index(at: int, shape: tuple[int, ...]) -> str:
 
 
 def as_array(x: Any, name: str) -> Vector:
-    """`x` as finite float64 of any shape; see `as_numbers` for what is welcome."""
+    """Return `x` as finite float64 of any shape; see `as_numbers` for what is welcome."""
     entries = as_numbers(x, name)
     with np.errstate(over="ignore"):  # a longdouble beyond float64 is met below
         array = entries.astype(np.float64, order="C", copy=False)
@@ -302,7 +298,7 @@ def as_array(x: Any, name: str) -> Vector:
 
 
 def as_vector(x: Any, shape: tuple[int, ...], name: str) -> Vector:
-    """`x` as a flat vector of Π shape entries, given flat or in that shape."""
+    """Return `x` as a flat vector of Π shape entries, given flat or in that shape."""
     array = as_array(x, name)
     size = math.prod(shape)
     if array.shape != (size,) and array.shape != shape:
@@ -345,15 +341,10 @@ def as_shares(weights: Vector, name: str) -> Vector:
     return np.asarray(scaled / scaled.sum())
 
 
-def _scalar(x: Any) -> Any:
-    """Return the entry of an array without dimensions; anything else as it is."""
-    return x[()] if type(x) is np.ndarray and x.ndim == 0 else x
-
-
 def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str = "") -> int:
-    """`x` as an int in low..high; a float is refused even when it is whole."""
+    """Return `x` as an int in low..high; a float is refused even when it is whole."""
     kind = f" ({what})" if what else ""
-    x = _scalar(x)
+    x = x[()] if type(x) is np.ndarray and not x.ndim else x
     expected = f"at least {low}{kind}" if high is None else f"in {low}..{high}{kind}"
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Integral):
         raise InvalidInput(
@@ -366,9 +357,10 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
 
 
 def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = False) -> float:
-    """`x` as a finite float above `above`; any real number is welcome, `Decimal` and `Fraction` too."""
+    """Return `x` as a finite float above `above`; any real number is welcome, `Decimal` and `Fraction` too."""
     word = "at least" if allow_equal else "above"
-    x, value = _scalar(x), math.nan
+    x = x[()] if type(x) is np.ndarray and not x.ndim else x
+    value = math.nan
     if not isinstance(x, bool) and isinstance(x, (numbers.Real, Decimal)):
         with suppress(OverflowError, ValueError):  # an integer beyond float64, a signalling NaN
             value = float(x)
@@ -380,7 +372,7 @@ def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = Fals
 
 
 def as_bytes(x: Any, name: str = "max_memory") -> int:
-    """A number of bytes, or a string such as "500MB" (decimal units).
+    """Return a number of bytes, or a string such as "500MB" (decimal units).
 
     >>> as_bytes("1.5GB"), as_bytes(4096)
     (1500000000, 4096)
@@ -397,7 +389,7 @@ def as_bytes(x: Any, name: str = "max_memory") -> int:
 
 
 def as_flag(x: Any, name: str) -> bool:
-    """`x`, which must be True or False."""
+    """Return `x`, which must be True or False."""
     if not isinstance(x, (bool, np.bool_)):
         raise InvalidInput(f"{name} must be True or False, got {shown(x)}", name)
     return bool(x)
@@ -423,7 +415,7 @@ def as_indices(x: Any, n: int, name: str, what: str) -> Indices:
 
 
 def lacking(thing: object, names: Iterable[str]) -> list[str]:
-    """Those of the names that are no members of `thing`, looked up without evaluating any.
+    """Return those of the names that are no members of `thing`, looked up without evaluating any.
 
     >>> lacking(1 + 2j, ["real", "bound"])
     ['bound']
@@ -435,7 +427,7 @@ def lacking(thing: object, names: Iterable[str]) -> list[str]:
 def as_units(
     units: Iterable[int] | npt.ArrayLike, n: int, what: str, name: str = "units"
 ) -> Indices:
-    """`units` as sorted distinct indices below n."""
+    """Return `units` as sorted distinct indices below n."""
     array = as_indices(units, n, name, what)
     if array.size and array.ndim != 1:
         raise InvalidInput(f"{name} must be a list of {what} indices, got {shown(units)}", name)
@@ -444,7 +436,7 @@ def as_units(
 
 
 def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
-    """The one entry of randomness: a generator, and the seed that makes it again, short where it is drawn here."""
+    """Return a generator, the one entry of randomness, and the seed that makes it again, short where it is drawn here."""
     try:
         generator = np.random.default_rng(secrets.randbelow(SEEDS) if rng is None else rng)
     except Exception as error:  # what NumPy raises depends on the type
@@ -457,12 +449,12 @@ def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
 
 
 def as_seed(rng: Any) -> int:
-    """`rng` as the seed that all blocks of rows share."""
+    """Return `rng` as the seed that all blocks of rows share."""
     return as_integer(rng, "rng", 0, 2**63 - 1, "the seed that all blocks share")
 
 
 def magnitude(count: int) -> str:
-    """A count for people: exact while short, a power of ten when astronomic.
+    """Return a count for people: exact while short, a power of ten when astronomic.
 
     >>> magnitude(6435), magnitude(2**100), magnitude(2**5000)
     ('6435', '1.27e+30', '10^1505')
@@ -473,16 +465,17 @@ def magnitude(count: int) -> str:
 
 
 def known(name: Any, table: dict[str, Any], what: str) -> Any:
-    """table[name]; an unknown name lists the known ones."""
+    """Return table[name]; an unknown name lists the known ones."""
     if not isinstance(name, str) or name not in table:
-        raise InvalidInput(
-            f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {shown(name)}", what
-        )
+        near = difflib.get_close_matches(str(name), table, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        names = ", ".join(map(repr, sorted(table)))
+        raise InvalidInput(f"{what} must be one of {names}, got {shown(name)}{hint}", what)
     return table[name]
 
 
 def callers_level() -> int:
-    """The `stacklevel` of a warning, raised by the function that asks, that points at the user's line."""
+    """Return the `stacklevel` of a warning, raised by the function that asks, that points at the user's line."""
     frame, level = currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
         "fewer",
@@ -493,7 +486,7 @@ def callers_level() -> int:
 
 
 def as_path(path: Any) -> Path:
-    """`path` as a Path, if a file can have such a name."""
+    """Return `path` as a Path, if a file can have such a name."""
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(name, str) or not name or "\0" in name:
         raise InvalidInput(f"path must be the name of a file, got {shown(path)}")

@@ -47,7 +47,7 @@ def warm(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> float:
 
 
 def compiled_by(jobs: Iterable[str] = ("points", "bins", "terms", "dims")) -> tuple[int, float]:
-    """How many functions `warm` had to compile, and how long it took."""
+    """Return how many functions `warm` had to compile, and how long it took."""
     before = count()
     seconds = warm(jobs)
     return count() - before, seconds

@@ -58,7 +58,7 @@ def bandwidth(X: Any, name: str, gamma: Any, weights: Any = None) -> float | Non
 def bandwidth_in_units(
     X: Any, name: str, gamma: Any, weights: Any = None, top: float | None = None
 ) -> Bandwidth:
-    """The bandwidth of rows of any size, by name of a similarity that has one; see `bandwidth`.
+    """Return the bandwidth of rows of any size, by name of a similarity that has one; see `bandwidth`.
 
     `top` is the largest |x_ij| where that is known.
     """
@@ -76,7 +76,7 @@ def bandwidth_in_units(
 
 
 def _near_one(number: float, exponent: int, power: int, top: float) -> Bandwidth:
-    """The bandwidth `number` of rows divided by 2^exponent, in the unit in which it is near one.
+    """Return the bandwidth `number` of rows divided by 2^exponent, in the unit in which it is near one.
 
     The unit is no smaller than 2^-1000 times the largest entry, `top`: rows in it stay finite.
     """
@@ -90,7 +90,7 @@ def _ordinary(top: float) -> bool:
 
 
 def times_power_of_two(number: float, exponent: int) -> float:
-    """`number` times 2^exponent; 0 or infinite where there is no such number.
+    """Return `number` times 2^exponent; 0 or infinite where there is no such number.
 
     >>> times_power_of_two(3.0, 4), times_power_of_two(1.0, 2000), times_power_of_two(1.0, -2000)
     (48.0, inf, 0.0)
@@ -102,7 +102,7 @@ def times_power_of_two(number: float, exponent: int) -> float:
 
 
 def exponent_of(size: float) -> int:
-    """The exponent of the power of two next below a size; 0 for zero.
+    """Return the exponent of the power of two next below a size; 0 for zero.
 
     >>> exponent_of(8.0), exponent_of(0.3), exponent_of(0.0)
     (3, -2, 0)
@@ -111,7 +111,7 @@ def exponent_of(size: float) -> int:
 
 
 def scaled_rows(rows: Any, exponent: Any) -> Any:
-    """Rows times 2^exponent in float64, one exponent or (d,); infinite where there is no such number."""
+    """Return rows times 2^exponent in float64, one exponent or (d,); infinite where there is no such number."""
     if not np.any(exponent):
         return rows
     with np.errstate(over="ignore"):
@@ -131,7 +131,7 @@ def blocks(X: Any) -> Iterator[slice]:
 
 
 def largest(X: Any) -> float:
-    """The largest |x_ij|; not finite where one entry is not."""
+    """Return the largest |x_ij|; not finite where one entry is not."""
     if sp.issparse(X):
         return float(np.abs(X.data).max(initial=0.0))
     if getattr(X, "sparse", False):
@@ -157,7 +157,7 @@ UNITS: tuple[Measure, ...] = (lambda entries: 1.0, np.median, np.max)
 
 
 def _median(X: Any, name: str, weights: Any) -> tuple[float, int, str]:
-    """One over the median distance (rbf: twice its square) in a unit, its exponent, and what is odd about the rows."""
+    """Return one over the median distance (rbf: twice its square) in a unit, its exponent, and what is odd about the rows."""
     n = X.shape[0]
     sampled = evenly(n, SAMPLED_ROWS) if n > 2 * SAMPLED_ROWS else np.arange(n)
     rows = X[sampled]
@@ -175,7 +175,7 @@ def _median(X: Any, name: str, weights: Any) -> tuple[float, int, str]:
 
 
 def _exponent(rows: Any, size: Measure) -> int:
-    """The exponent of the size of the entries of rows, as far as they lie from their middle."""
+    """Return the exponent of the size of the entries of rows, as far as they lie from their middle."""
     quarter = scaled_rows(rows, -2)  # differences of the largest numbers would overflow
     centre = centre_of(quarter)
     entries = np.abs(quarter.data if centre is None else quarter - centre)
@@ -185,7 +185,7 @@ def _exponent(rows: Any, size: Measure) -> int:
 
 
 def _middle_and_top(rows: Any, name: str, mass: Any) -> tuple[float, float]:
-    """The median and the largest of the distances above zero, 0 where there is none; mass: (n,) or None."""
+    """Return the median and the largest of the distances above zero, 0 where there is none; mass: (n,) or None."""
     with np.errstate(over="ignore", invalid="ignore"):
         distances = pair_distances(rows, name)
     positive = distances > 0
@@ -200,7 +200,7 @@ def _middle_and_top(rows: Any, name: str, mass: Any) -> tuple[float, float]:
 
 
 def weighted_median(values: Vector, weights: Vector) -> float:
-    """The median of values (n,) repeated as often as their weights (n,) say.
+    """Return the median of values (n,) repeated as often as their weights (n,) say.
 
     >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0]))
     1.5
@@ -227,7 +227,7 @@ def _scale(X: Any, name: str, weights: Any) -> tuple[float, int, str]:
 
 
 def _spread(rows: Any, share: Vector, mean: float) -> float:
-    """Σ share_i (x_ij - mean)² over all entries of rows."""
+    """Return Σ share_i (x_ij - mean)² over all entries of rows."""
     if not sp.issparse(rows):
         return float(share @ squared_lengths(rows - np.float64(mean)))
     owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))

@@ -33,7 +33,7 @@ class Deadline:
 
     @classmethod
     def after(cls, time_limit: Any) -> "Deadline":
-        """`time_limit` seconds from now, or never for None or beyond `LONGEST`; a deadline is handed through."""
+        """Return `time_limit` seconds from now, or never for None or beyond `LONGEST`; a deadline is handed through."""
         if isinstance(time_limit, Deadline):
             return time_limit
         began = time.perf_counter()
@@ -51,16 +51,16 @@ class Deadline:
         return self.left() <= 0.0
 
     def left(self) -> float:
-        """Seconds left, while the clock stands still for compiling; below zero when it has passed."""
+        """Return seconds left, while the clock stands still for compiling; below zero when it has passed."""
         used = time.perf_counter() - self.began - (compilation.seconds() - self.compiled)
         return self.seconds - used
 
     def elapsed(self) -> float:
-        """Seconds since the call began, compiling included; of a share too."""
+        """Return seconds since the call began, compiling included; of a share too."""
         return self.before + time.perf_counter() - self.began
 
     def share(self, part: float, least: float = 0.0) -> "Deadline":
-        """Another deadline, after `part` of the time that is left, but not before `least` seconds."""
+        """Return another deadline, after `part` of the time that is left, but not before `least` seconds."""
         if not self.limited:
             return self
         seconds = max(part * self.left(), least)

@@ -43,19 +43,19 @@ class Block(NamedTuple):
 
 
 def squared_lengths(X: Any) -> Matrix:
-    """‖x‖² of each row, (n,), in the precision of X."""
+    """Return ‖x‖² of each row, (n,), in the precision of X."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
     return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
 def evenly(n: int, count: int) -> Indices:
-    """`count` of the numbers 0..n-1, evenly spaced; all of them where there are no more."""
+    """Return `count` of the numbers 0..n-1, evenly spaced; all of them where there are no more."""
     return np.arange(n) if n <= count else np.linspace(0, n - 1, count).astype(np.int64)
 
 
 def centre_of(X: Any) -> Matrix | None:
-    """The median of each column over some rows, (d,): near most rows, whatever a few of them are; None if sparse."""
+    """Return the median of each column over some rows, (d,): near most rows, whatever a few of them are; None if sparse."""
     if sp.issparse(X) or getattr(X, "sparse", False):
         return None
     n, d = X.shape
@@ -66,7 +66,7 @@ def centre_of(X: Any) -> Matrix | None:
 def prepared(
     X: Any, centre: Matrix | None = None, dtype: Any = None, *, sharp: float, left: bool
 ) -> Block:
-    """A block for `squared_distances`: its product with one of the other side gives squared distances.
+    """Return a block for `squared_distances`: its product with one of the other side gives squared distances.
 
     `sharp` is one over the squared distance at which a similarity falls off. Rows further away than
     float32 can resolve stay in float64.
@@ -95,13 +95,13 @@ def _widened(X: Any, *columns: Matrix) -> Any:
 
 
 def product(left: Any, right: Any) -> Matrix:
-    """The inner products of rows, dense: (a, b)."""
+    """Return the inner products of rows, dense: (a, b)."""
     block = left @ right.T
     return np.asarray(block.toarray() if sp.issparse(block) else block)
 
 
 def squared_distances(left: Block, right: Block, sharp: float, beyond: float) -> Matrix:
-    """‖x - y‖² for the rows of two blocks, (a, b), as exact as a similarity needs that falls off at 1 / sharp.
+    """Return ‖x - y‖² for the rows of two blocks, (a, b), as exact as a similarity needs that falls off at 1 / sharp.
 
     Where sharp ‖x - y‖² > beyond the similarity is zero to rounding, and so is its error.
     """
@@ -125,6 +125,8 @@ def _error(left: Block, right: Block) -> Matrix:
 
 def by_differences(squared: Matrix, wanted: Mask, A: Any, B: Any) -> Matrix:
     """Return squared distances (a, b), those `wanted` (a, b) computed anew from the differences of rows A and B."""
+    if sp.issparse(A) != sp.issparse(B):
+        A, B = (rows.toarray() if sp.issparse(rows) else rows for rows in (A, B))
     i, j = np.nonzero(wanted)
     if len(i) > DENSE_SHARE * wanted.size and not sp.issparse(A):
         from scipy.spatial.distance import cdist  # here: few calls need it
@@ -141,7 +143,7 @@ def by_differences(squared: Matrix, wanted: Mask, A: Any, B: Any) -> Matrix:
 
 
 def distance_blocks(A: Any, B: Any) -> Matrix:
-    """‖x - y‖² for rows x of A (a, d) and y of B (b, d) in float64: (a, b), with a small relative error.
+    """Return ‖x - y‖² for rows x of A (a, d) and y of B (b, d) in float64: (a, b), with a small relative error.
 
     >>> distance_blocks(np.array([[1e8], [1e8 + 1]]), np.array([[1e8], [0.0]])).tolist()
     [[0.0, 1e+16], [1.0, 1.00000002e+16]]

@@ -172,7 +172,7 @@ class Distribution:
 
     @classmethod
     def of(cls, space: Space, p: npt.ArrayLike) -> "Distribution":
-        """The non-zero part of the distribution p on `space`."""
+        """Return the non-zero part of the distribution p on `space`."""
         as_space(space, "Distribution.of")
         table = as_distribution(as_vector(p, space.shape, "p"), "p")
         support = np.flatnonzero(table)
@@ -219,7 +219,7 @@ class Distribution:
         return float(Fraction(self.rest) / self._unlisted) if self.rest else 0.0
 
     def pmf(self, x: npt.ArrayLike) -> Any:
-        """The probability of a state, or of a value where states have values, or of each of many; zero for others."""
+        """Return the probability of a state, or of a value where states have values, or of each of many; zero for others."""
         if self.values is not None:
             at = as_points(x)
             masses = [self._table.get(value, 0.0) for value in at.reshape(-1).tolist()]
@@ -286,7 +286,7 @@ class Distribution:
         return unwrapped(levels[np.searchsorted(values, at, "right")])
 
     def quantile(self, q: npt.ArrayLike, *, spread: bool = False) -> Any:
-        """The least x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many.
+        """Return the least x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many.
 
         With `spread` the mass of each state lies between its edges, as in `cdf`: much nearer to the
         quantiles of the values that `bins` was given.
@@ -327,7 +327,7 @@ class Distribution:
         return float(mean[0]) if len(self.shape) == 1 else mean
 
     def sample(self, size: int, rng: Any = None) -> npt.NDArray[Any]:
-        """`size` independent states, or values where states have them; `rng` is a seed, a Generator or None."""
+        """Return `size` independent states, or values where states have them; `rng` is a seed, a Generator or None."""
         size = as_integer(size, "size", 0, 2**48)
         generator, _ = as_generator(rng)
         masses = np.append(self.weights, self.rest)
@@ -353,7 +353,7 @@ class Distribution:
         return codes
 
     def _all_codes(self) -> npt.NDArray[np.int64]:
-        """Every code of the face, the listed ones first."""
+        """Return every code of the face, the listed ones first."""
         m = tuple(self.shape[i] for i in self.dims)
         count = math.prod(m)
         if count > MOST_SPELLED:
@@ -386,7 +386,7 @@ class Distribution:
         return float(mean) if mean.ndim == 0 else mean
 
     def marginal(self, dims: npt.ArrayLike) -> "Distribution":
-        """The distribution of these dimensions alone, renumbered from zero in ascending order."""
+        """Return the distribution of these dimensions alone, renumbered from zero in ascending order."""
         units = as_units(dims, len(self.shape), "dimensions", "dims")
         if units.size == 0:
             raise InvalidInput("marginal needs at least one dimension, got none")
@@ -405,7 +405,7 @@ class Distribution:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, ready for JSON; the entries are described in docs/distribution-format.md."""
+        """Return plain lists and numbers, ready for JSON; the entries are described in docs/distribution-format.md."""
         arrays = {"states": self.states, **vars(self)}
         names = ("states", "weights", "dims", "origin", "values", "edges")
         lists = {name: np.asarray(arrays[name]).tolist() for name in names}
@@ -414,17 +414,17 @@ class Distribution:
 
     @classmethod
     def from_dict(cls, content: Any) -> "Distribution":
-        """What `to_dict` gave; anything else is refused with a sentence, but for entries that are not known."""
+        """Read what `to_dict` gave; anything else is refused with a sentence, but for entries that are not known."""
         form.check_content(content, "the content")
         return cls(**form.fields_of(content))
 
     def to_json(self) -> str:
-        """`to_dict` as JSON; numbers are written so that they are read back the same."""
+        """Return `to_dict` as JSON; numbers are written so that they are read back the same."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Distribution":
-        """What `to_json` gave; anything else is refused with a sentence."""
+        """Read what `to_json` gave; anything else is refused with a sentence."""
         return cls.from_dict(form.from_json(text, "the text"))
 
     def save(self, path: str | os.PathLike[str]) -> None:

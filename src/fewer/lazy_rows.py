@@ -64,7 +64,7 @@ class LazyRows:
         return rows
 
     def times_power_of_two(self, exponent: int) -> "LazyRows":
-        """The rows times 2^exponent."""
+        """Return the rows times 2^exponent."""
         if exponent == 0:
             return self
         if self.shift is None and self.factor is None:
@@ -73,19 +73,19 @@ class LazyRows:
         return replace(self, factor=np.ldexp(factor, exponent))
 
     def take(self, index: Indices) -> "LazyRows":
-        """Some of the rows."""
+        """Return some of the rows."""
         return replace(self, index=index if self.index is None else self.index[index])
 
 
 def some_rows(X: Any, index: Indices) -> Any:
-    """Rows of X without copying them: X itself where they are all of it, in order."""
+    """Return rows of X without copying them: X itself where they are all of it, in order."""
     if len(index) == X.shape[0] and np.array_equal(index, np.arange(len(index))):
         return X
     return (X if isinstance(X, LazyRows) else LazyRows(X)).take(index)
 
 
 def in_memory(X: Any, memory: int) -> Any:
-    """Rows as an array or CSR where that takes no more than so many bytes, else as they are."""
+    """Return rows as an array or CSR where that takes no more than so many bytes, else as they are."""
     if not isinstance(X, LazyRows):
         return X
     if X.index is None and X.as_they_are:

@@ -62,7 +62,7 @@ class OneOf:
 def option(
     default: Any, kind: str | OneOf, text: str, check: Check | None = None, *, rows: bool = False
 ) -> Any:
-    """A field of `Options`: its default, its type and its text as a docstring has them, and its check."""
+    """Return a field of `Options`: its default, its type and its text as a docstring has them, and its check."""
     if isinstance(kind, OneOf):
         check = kind
     about = {"kind": str(kind), "text": text, "check": check, "rows": rows}
@@ -70,12 +70,12 @@ def option(
 
 
 def as_least(value: Any, name: str) -> float:
-    """A number that is at least 0."""
+    """Return a number that is at least 0."""
     return as_number(value, name, allow_equal=True)
 
 
 def as_solver(value: Any, name: str) -> Any:
-    """The name of a solver."""
+    """Return the name of a solver."""
     known(value, SOLVERS, name)
     return value
 
@@ -121,7 +121,7 @@ class Options:
 
     @classmethod
     def fields(cls) -> list[Option]:
-        """The options of the job, those that all jobs have last."""
+        """Return the options of the job, those that all jobs have last."""
         every = [one for one in dataclasses.fields(cls) if one.metadata]
         shared = {one.name for one in dataclasses.fields(Options)}
         every.sort(key=lambda one: one.name in shared)
@@ -129,7 +129,7 @@ class Options:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **more: Any) -> Self:
-        """Options as a user names them; an unknown name is refused."""
+        """Return options as a user names them; an unknown name is refused."""
         names = [one.name for one in cls.fields()]
         for name in values:
             if name not in names:
@@ -139,7 +139,7 @@ class Options:
         return cls(**values, **more)
 
     def differs(self, name: str) -> bool:
-        """Whether an option has another value than its default."""
+        """Return whether an option has another value than its default."""
         one = next(one for one in self.fields() if one.name == name)
         default = one.default if one.check is None else one.check(one.default, name)
         value = getattr(self, name)
@@ -162,7 +162,7 @@ class Options:
                 raise InvalidInput(f"{one.name!r} is no option of {road}")
 
     def replace(self, **changes: Any) -> Self:
-        """Options with some other values; the deadline stays."""
+        """Return options with some other values; the deadline stays."""
         return dataclasses.replace(self, **changes)
 
     @contextmanager
@@ -179,19 +179,19 @@ class Options:
 
 
 def refused(name: str, road: str) -> InvalidInput:
-    """The error about an option that is not for `road`."""
+    """Return the error about an option that is not for `road`."""
     return InvalidInput(
         f"{name} is not for {road}", name, [MORE_MEMORY] if road == IN_BLOCKS else ()
     )
 
 
 def parameters(options: Iterable[Option]) -> list[Parameter]:
-    """Options as keyword arguments of a signature."""
+    """Return options as keyword arguments of a signature."""
     return [Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default) for one in options]
 
 
 def text_of(options: Iterable[Option], indent: str = "    ") -> str:
-    """Options as a section of a docstring; neighbours with the same text are one entry."""
+    """Return options as a section of a docstring; neighbours with the same text are one entry."""
     entries: list[tuple[list[str], Option]] = []
     for one in options:
         if entries and (entries[-1][1].kind, entries[-1][1].text) == (one.kind, one.text):
@@ -207,7 +207,7 @@ def text_of(options: Iterable[Option], indent: str = "    ") -> str:
 
 
 def documented(text: str | None, options: Iterable[Option]) -> str | None:
-    """A docstring with the text of options in place of `{options}`."""
+    """Return a docstring with the text of options in place of `{options}`."""
     return None if text is None else text.replace("{options}", text_of(options))
 
 

@@ -249,7 +249,7 @@ class Result:
         return self._source().criticisms(self, n, method)  # type: ignore[no-any-return]
 
     def _source(self) -> Any:
-        """The rows that points stand for."""
+        """Return the rows that points stand for."""
         if self.source is None:
             raise InvalidInput(
                 "this result does not hold the rows that it stands for: it is none of points, or it was stored or "

@@ -99,16 +99,16 @@ class Similarity:
     plain: bool = False
 
     def __call__(self, A: Any, B: Any) -> Matrix:
-        """The similarities (a, b) of rows A (a, d) and B (b, d)."""
+        """Return the similarities (a, b) of rows A (a, d) and B (b, d)."""
         centre = self.centre(B)
         return self.between(self.left(A, centre), self.right(B, centre))
 
     def centre(self, X: Any) -> Matrix | None:
-        """What may be subtracted from all rows without changing a similarity, and keeps rounding small."""
+        """Return what may be subtracted from all rows without changing a similarity, and keeps rounding small."""
         return centre_of(X) if self.sparse and not self.plain else None
 
     def itself(self, X: Any, block: int = 256) -> npt.NDArray[np.float64]:
-        """The similarity of each row to itself, (n,)."""
+        """Return the similarity of each row to itself, (n,)."""
         if self.power:
             return np.ones(X.shape[0])
         parts = (X[a : a + block] for a in range(0, X.shape[0], block))
@@ -175,7 +175,7 @@ def _by_metric(A: Any, B: Any, metric: str, gamma: float) -> Matrix:
 
 
 def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Matrix]:
-    """A user's function whose blocks are finite and have the right shape."""
+    """Return a user's function, with a check that its blocks are finite and have the right shape."""
 
     def between(A: Any, B: Any) -> Matrix:
         block = np.array(function(A, B), np.float64)  # what it returns may be kept by the function
@@ -192,7 +192,7 @@ def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Matrix
 
 
 def from_matrix(gram: Any, exponent: int = 0) -> Similarity:
-    """The similarities that stand in a matrix (n, n), times 2^exponent; a "row" is then its own number, (n, 1).
+    """Return the similarities that stand in a matrix (n, n), times 2^exponent; a "row" is then its own number, (n, 1).
 
     >>> from_matrix(np.array([[1.0, 0.5], [0.5, 1.0]]))(np.array([[0]]), np.array([[1]])).tolist()
     [[0.5]]

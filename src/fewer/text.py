@@ -19,7 +19,7 @@ QUOTED = re.compile('[",;]|^ | $')
 
 
 def visible(text: Any) -> str:
-    r"""A text with its control characters escaped.
+    r"""Return a text with its control characters escaped.
 
     >>> print(visible("red \x1b[31m, and\na line"))
     red \x1b[31m, and\na line
@@ -28,7 +28,7 @@ def visible(text: Any) -> str:
 
 
 def shown_path(path: str | os.PathLike[str]) -> str:
-    r"""A path to be read by people; bytes that are no UTF-8 are escaped.
+    r"""Return a path to be read by people; bytes that are no UTF-8 are escaped.
 
     >>> print(shown_path("data\udcff.csv"))
     data\xff.csv
@@ -37,7 +37,7 @@ def shown_path(path: str | os.PathLike[str]) -> str:
 
 
 def sentence(words: str) -> str:
-    """Words with a capital at the start and a full stop at the end.
+    """Return words with a capital at the start and a full stop at the end.
 
     >>> sentence("columns were scaled"), sentence("Optimal (proven).")
     ('Columns were scaled.', 'Optimal (proven).')
@@ -62,7 +62,7 @@ def short(value: float) -> str:
 
 
 def csv_cell(value: Any) -> str:
-    r"""A cell of a csv file: numbers as they are, texts such that nothing in them is run.
+    r"""Return a cell of a csv file: numbers as they are, texts such that nothing in them is run.
 
     Control characters are escaped. A text that a spreadsheet would take for a formula gets an
     apostrophe in front; texts that are numbers do not.
@@ -86,7 +86,7 @@ def csv_cell(value: Any) -> str:
 
 
 def csv_text(head: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
-    r"""A csv file.
+    r"""Return a csv file.
 
     >>> csv_text(["name", "weight"], [["a,b", 0.5]])
     'name,weight\n"a,b",0.5\n'

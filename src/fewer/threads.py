@@ -1,21 +1,27 @@
-"""How many threads there are, and BLAS kept to one of them: small products are faster, and sums always the same."""
+"""Threads: how many there are, work shared over them, and BLAS kept to one: small products are faster, sums the same."""
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+MAX_THREADS = 8
+"""Threads that work at the same time."""
+
+T = TypeVar("T")
+R = TypeVar("R")
 _HERE: ContextVar[int] = ContextVar("threads", default=0)
 
 
 @cache
 def _libraries() -> list[Any]:
-    """The libraries of BLAS in this process: NumPy's, and SciPy's own, which numba uses, too."""
+    """Return the libraries of BLAS in this process: NumPy's, and SciPy's own, which numba uses, too."""
     import scipy.linalg  # noqa: F401 - it brings it
 
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
@@ -58,7 +64,7 @@ class _Limited:
                         _set_threads(library, many)
 
     def threads(self) -> int:
-        """The number of threads that BLAS had before anyone entered."""
+        """Return the number of threads that BLAS had before anyone entered."""
         with self.lock:
             if self.inside:
                 counts = [many for _, many in self.before]
@@ -73,7 +79,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def threads() -> int:
-    """As many threads as BLAS would use, so that the user's settings for it hold."""
+    """Return as many threads as BLAS would use, so that the user's settings for it hold."""
     return _HERE.get() or _limited.threads()
 
 
@@ -100,5 +106,22 @@ def one_thread() -> Iterator[None]:
 
 
 def is_shared() -> bool:
-    """Whether the threads are the caller's to share, and BLAS keeps to one already."""
+    """Return whether the threads are the caller's to share, and BLAS keeps to one already."""
     return _HERE.get() > 0
+
+
+def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """Run `work` on each of the items, in their order; the first of them that fails raises."""
+    parts = list(items)
+    if len(parts) < 2:
+        return [work(item) for item in parts]
+    count = min(usable_cores(), MAX_THREADS, len(parts))
+    if count < 2:
+        return [work(item) for item in parts]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, parts))
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

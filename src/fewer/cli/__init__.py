@@ -1,6 +1,6 @@
 """The command line: it parses, calls a job, prints; the maths is elsewhere."""
 
-from ._process import finish, prepare
+from ._process import end, prepare
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -17,6 +17,4 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(2)
     from ._app import run
 
-    code = run(arguments)
-    finish()
-    raise SystemExit(code)
+    end(run(arguments))

@@ -1,92 +1,260 @@
-"""What all jobs are asked alike."""
+"""Options of the command: those of the library as the command spells them, and its own."""
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
+from ..options import OneOf, Option, Options
 from ..solvers.names import SOLVER_NAMES
 
-WHOLE = click.IntRange(min=1)
-SEEDS = click.IntRange(min=0)
+FLAGS = {
+    "k": "-k",
+    "ks": "--path",
+    "labels": "--label",
+    "sample_weight": "--weight",
+    "rng": "--seed",
+    "n_bins": "--bins",
+    "y": "--target",
+    "n_criticisms": "--criticisms",
+    "test": "--test-from",
+}
+"""Parameters of the library whose options are not called like them."""
+NEVER = ("callback", "progress")
+"""Options of the library that no command has."""
+PARAMETERS = {"k", "ks", "test", "y"}
+"""Parameters of the library that options stand for, those of the jobs among them once these are made."""
+TARGET_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-def budgets(text: Any) -> tuple[int, ...]:
-    """Several k, with commas between them: sorted distinct whole numbers above zero."""
-    if isinstance(text, tuple):
-        return text
-    try:
-        ks = sorted({int(part) for part in str(text).split(",") if part.strip()})
-    except ValueError:
-        ks = []
-    if not ks or ks[0] < 1:
-        raise click.BadParameter(
-            f"expected whole numbers above 0 with commas between them, such as 5,10,20, got {text!r}"
-        )
-    return tuple(ks)
+def flag(name: str) -> str:
+    """Return the option for a parameter of the library.
 
-
-def shape(text: str) -> tuple[int, int]:
-    """Height x width of a picture."""
-    parts = str(text).lower().split("x")
-    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise click.BadParameter(f"expected height x width such as 16x16, got {text!r}")
-    return int(parts[0]), int(parts[1])
-
-
-def seconds(text: str) -> float:
-    """A finite number of seconds above zero."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise click.BadParameter(f"expected a number of seconds above 0, got {text!r}")
-    return number
+    >>> flag("k"), flag("max_weight"), flag("labels")
+    ('-k', '--max-weight', '--label')
+    """
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
 def spelled(fix: Any) -> str:
-    """A parameter of the library, with a value or without, as an option.
+    """Return a parameter of the library, with a value or without, as an option.
 
     >>> from .._validation import Fix
     >>> spelled(Fix("missing", ("drop", "impute"))), spelled(Fix("columns", {"age": "ignore"})), spelled(Fix("ks"))
     ('--missing drop or impute', '--ignore age', '--path')
     """
     name, value = fix
-    option = {"k": "-k", "ks": "--path"}.get(name, f"--{name.replace('_', '-')}")
     if value is None:
-        return option
+        return flag(name)
     if isinstance(value, dict):
         column, kind = next(iter(value.items()))
-        return f"--ignore {column}" if kind == "ignore" else f"{option} {column}:{kind}"
+        return f"--ignore {column}" if kind == "ignore" else f"{flag(name)} {column}:{kind}"
     if isinstance(value, list):
-        return f"{option} {','.join(map(str, value))}"
-    *some, last = map(str, value if isinstance(value, tuple) else (value,))
-    return f"{option} {', '.join(some)} or {last}" if some else f"{option} {last}"
+        return f"{flag(name)} {','.join(map(str, value))}"
+    words = value if isinstance(value, tuple) else (value,)
+    return f"{flag(name)} {listing(words)}"
+
+
+def sentence_of(error: Any) -> str:
+    """Return the message of bad input with its parameters as options; it may begin with one."""
+    first = str(error.args[0]).partition(" ")[0].rstrip(":")
+    if error.parameter is None and first in PARAMETERS:
+        error.parameter = first
+    return str(error.spelled(spelled))
+
+
+def listing(words: Sequence[Any]) -> str:
+    """Return alternatives as people name them.
+
+    >>> listing(["a"]), listing(["a", "b", "c"])
+    ('a', 'a, b or c')
+    """
+    *some, last = map(str, words)
+    return f"{', '.join(some)} or {last}" if some else last
+
+
+def refused(expected: str, text: str) -> click.BadParameter:
+    """Return the error about a text that cannot be read."""
+    return click.BadParameter(f"expected {expected}, got {text!r}")
+
+
+def parts(text: str) -> list[str]:
+    """Return what stands between commas.
+
+    >>> parts("a, b,")
+    ['a', 'b']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def budgets(text: str) -> list[int]:
+    """Return several k."""
+    try:
+        ks = sorted({int(part) for part in parts(text)})
+    except ValueError:
+        ks = []
+    if not ks or ks[0] < 1:
+        raise refused("whole numbers above 0 with commas between them, such as 5,10,20", text)
+    return ks
+
+
+def row_numbers(text: str) -> list[int]:
+    """Return numbers of rows and ranges of them.
+
+    >>> row_numbers("7, 0-2")
+    [7, 0, 1, 2]
+    """
+    rows: list[int] = []
+    for part in parts(text):
+        low, dash, high = part.partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            raise refused("row numbers from 0 such as 3,17 or 0-9", part)
+        rows += range(int(low), int(high if dash else low) + 1)
+    return rows
+
+
+def by_label(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return the reader of a number for all groups, or of numbers by label.
+
+    >>> by_label(int)("2"), by_label(float)("north=0.3, south=1")
+    (2, {'north': 0.3, 'south': 1.0})
+    """
+
+    def number(text: str) -> Any:
+        pairs = {}
+        for part in parts(text) or [text]:
+            label, _, value = part.rpartition("=")
+            try:
+                pairs[label.strip()] = kind(value)
+            except ValueError:
+                raise refused("a number, or numbers by label such as a=3,b=1", part) from None
+        return pairs if "=" in text else pairs[""]
+
+    return number
+
+
+def box(text: str) -> Any:
+    """Return where points may move: in the range of the data, anywhere, or between numbers.
+
+    >>> box("range"), box("free"), box("0:1.5"), box("age=18:99")
+    (True, 'free', (0.0, 1.5), {'age': (18.0, 99.0)})
+    """
+    if text in ("range", "free"):
+        return text == "range" or text
+    pairs: dict[str, tuple[float, float]] = {}
+    for part in parts(text):
+        name, _, ends = part.rpartition("=")
+        try:
+            low, high = map(float, ends.split(":"))
+        except ValueError:
+            raise refused("range, free, LOW:HIGH or COL=LOW:HIGH,...", text) from None
+        pairs[name.strip()] = low, high
+    return pairs[""] if list(pairs) == [""] else pairs
+
+
+def bandwidth(text: str) -> Any:
+    """Return a number, or the name of a rule, which the library checks."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def baseline(text: str) -> Any:
+    """Return a rule, or labels of columns.
+
+    >>> baseline("mode"), baseline("plan=free,tickets=0")
+    ('mode', {'plan': 'free', 'tickets': 0})
+    """
+    if "=" not in text:
+        if text not in ("auto", "zero", "mode"):
+            raise refused("auto, zero, mode, or column=label", text)
+        return text
+    pairs = [part.partition("=") for part in parts(text)]
+    if not all(equals for _, equals, _ in pairs):
+        raise refused("column=label with commas between them", text)
+    labels = {name.strip(): label.strip() for name, _, label in pairs}
+    return {name: int(label) if label.isdigit() else label for name, label in labels.items()}
+
+
+def shape(text: str) -> tuple[int, int]:
+    """Return height and width of a picture."""
+    height, _, width = text.lower().partition("x")
+    if not (height.isdigit() and width.isdigit() and int(height) and int(width)):
+        raise refused("height x width such as 16x16", text)
+    return int(height), int(width)
+
+
+class Spelling(NamedTuple):
+    """How the value of an option of the library is written: its reader, and its shape."""
+
+    kind: Any = str
+    metavar: str | None = None
+
+
+COLUMN, FILE, NAMES = Spelling(metavar="COL"), Spelling(metavar="FILE"), Spelling(parts, "A,B,…")
+SHARED = {
+    "solver": Spelling(click.Choice(SOLVER_NAMES)),
+    "max_memory": Spelling(metavar="SIZE"),
+    "time_limit": Spelling(float, "S"),
+    "rng": Spelling(int, "N"),
+}
+"""Options that all jobs have."""
+TEXTS = {
+    "columns": "Use only these columns, or say what they are: age:number,plan:category.",
+    "exclude": "Columns that must not be held: a,b.",
+    "include": "Columns that must be held: a,b.",
+    "max_memory": "Read larger files in blocks.",
+    "max_per_group": "At most N of each group: 2, or north=3,south=1.",
+    "max_weight": "Largest weight of what is kept.",
+    "min_per_group": "At least N of each group.",
+    "min_weight": "Smallest weight of what is kept.",
+    "missing": "How to treat missing values.",
+    "rng": "Random seed.",
+    "solver": "How the answer is searched for.",
+    "time_limit": "Time limit of each search, in seconds, but for compiling.",
+}
+"""Texts that are shorter than those of the library, which the commands have in common."""
+
+
+def library_option(one: Option, spelling: Spelling | None, text: str | None) -> click.Option:
+    """Return an option of the library as one of the command; `text` stands for its first sentence."""
+    name = flag(one.name)
+    about: dict[str, Any] = {"type": str}
+    if spelling is not None:
+        about = {"type": spelling.kind, "metavar": spelling.metavar}
+    elif isinstance(one.check, OneOf):
+        about = {"type": click.Choice(one.check.words)}
+    elif one.kind.startswith("bool"):
+        about = {"is_flag": True}
+        name = f"{name}/--no-{name[2:]}" if one.default == "auto" else name
+    elif one.kind.startswith(("int", "float")):
+        about = {"type": int if one.kind.startswith("int") else float}
+    if isinstance(one.default, (str, float)) and one.default != "auto":
+        about |= {"default": one.default, "show_default": True}
+    if text is None:
+        text = one.text.replace("`", "").partition(". ")[0].rstrip(".") + "."
+    return click.Option([name, one.name], **{"default": None, "help": text, **about})
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The options that all jobs share."""
+class Request:
+    """What all commands are asked alike; `options` are those of the library that were given."""
 
     files: tuple[str, ...]
-    k: float | None
-    path: tuple[int, ...]
+    k: Any
+    ks: list[int]
     out: Path | None
     report: Path | None
-    solver: str
-    time_limit: float | None
-    seed: int
+    baselines: bool
+    workers: int
     quiet: bool
     json: bool
     force: bool
-    baselines: bool = True
+    options: dict[str, Any]
     image_shape: tuple[int, int] | None = None
-    max_memory: str = "1GB"
-    workers: int = 1
 
     @property
     def file(self) -> str:
@@ -95,75 +263,78 @@ class Asked:
         return self.files[0] + more
 
     @property
-    def ks(self) -> list[Any]:
-        """Every k to solve for."""
-        return sorted({*self.path, *([] if self.k is None else [self.k])})
+    def writes_json(self) -> bool:
+        """Whether the summary is printed or written."""
+        return self.json or (self.out is not None and self.out.suffix.lower() == ".json")
+
+    @property
+    def compares(self) -> bool:
+        """Whether baselines are wanted, and anything that is printed or written tells of them."""
+        return self.baselines and (bool(self.report) or self.writes_json or not self.quiet)
 
 
-def for_all_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the argument FILE and the options -k, --path, -o, --report, --solver and so on."""
-    paths = click.Path(path_type=Path, dir_okay=False)
-    options = [
-        click.argument("files", metavar="FILE...", nargs=-1, required=True),
-        click.option("-k", type=WHOLE, help="How many to keep."),
-        click.option(
+def own_options() -> list[click.Parameter]:
+    """Return what all commands have beside the options of the library."""
+
+    def option(*names: str, **about: Any) -> click.Parameter:
+        return click.Option(names, **about)
+
+    written = "Write what was kept: .csv, .parquet, .json or .npz."
+    compared = "Compare with common alternatives; on by default."
+    together = "How many blocks to process at once."
+    return [
+        click.Argument(["files"], metavar="FILE...", nargs=-1, required=True),
+        option("-k", type=int, help="How many to keep."),
+        option(
             "--path",
+            "ks",
             type=budgets,
-            default=(),
             metavar="K,K,…",
             help="Evaluate several k and recommend one.",
         ),
-        click.option(
-            "-o", "out", type=paths, help="Write what was kept: .csv, .parquet, .json or .npz."
-        ),
-        click.option("--report", type=paths, help="Write an HTML report: .html."),
-        click.option(
-            "--solver", type=click.Choice(SOLVER_NAMES), default="auto", show_default=True
-        ),
-        click.option(
-            "--time-limit",
-            type=seconds,
-            metavar="S",
-            help="Time limit of each search, in seconds, but for compiling.",
-        ),
-        click.option("--seed", type=SEEDS, default=0, show_default=True, help="Random seed."),
-        click.option(
-            "--baselines/--no-baselines",
-            default=True,
-            help="Compare with common alternatives; on by default.",
-        ),
-        click.option(
-            "--max-memory",
-            default="1GB",
-            show_default=True,
-            metavar="SIZE",
-            help="Read larger files in blocks.",
-        ),
-        click.option(
-            "--workers",
-            type=WHOLE,
-            default=1,
-            show_default=True,
-            help="How many blocks to process at once.",
-        ),
-        click.option("-q", "--quiet", is_flag=True, help="No progress bar, no table."),
-        click.option("--json", "as_json", is_flag=True, help="JSON output."),
-        click.option("--force", is_flag=True, help="Overwrite existing files; links are followed."),
+        option("-o", "out", type=TARGET_FILE, help=written),
+        option("--report", type=TARGET_FILE, help="Write an HTML report: .html."),
+        option("--baselines/--no-baselines", default=True, help=compared),
+        option("--workers", type=click.IntRange(1), default=1, help=together),
+        option("-q", "--quiet", is_flag=True, help="No progress bar, no table."),
+        option("--json", is_flag=True, help="JSON output."),
+        option("--force", is_flag=True, help="Overwrite existing files; links are followed."),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
-def asked(options: dict[str, Any]) -> Asked:
-    """The shared options, taken out of all options."""
-    common = {
-        name: options.pop(name)
-        for name in ("files", "k", "path", "out", "report", "solver", "time_limit")
-    }
-    common |= {name: options.pop(name) for name in ("seed", "quiet", "force", "baselines")}
-    common |= {name: options.pop(name) for name in ("max_memory", "workers")}
-    common |= {"json": options.pop("as_json"), "image_shape": options.pop("image_shape", None)}
-    if common["k"] is None and not common["path"]:
-        raise click.UsageError("give -k, how many to keep, or --path with several k")
-    return Asked(**common)
+def job_command(
+    options: type[Options],
+    spellings: Mapping[str, Spelling],
+    *own: click.Parameter,
+    texts: Mapping[str, str],
+    without: Collection[str] = (),
+    example: str,
+) -> Callable[[Callable[..., int]], click.Command]:
+    """Make a command of a function of a request and of the command's own options.
+
+    All options of the library but those `without` are in the request.
+    """
+    fields = [one for one in options.fields() if one.name not in (*NEVER, *without)]
+    spellings, texts = {**SHARED, **spellings}, {**TEXTS, **texts}
+    PARAMETERS.update(one.name for one in fields)
+    generated = [
+        library_option(one, spellings.get(one.name), texts.get(one.name)) for one in fields
+    ]
+
+    def decorated(function: Callable[..., int]) -> click.Command:
+        def call(**values: Any) -> int:
+            library = {one.name: values.pop(one.name) for one in fields}
+            library = {name: value for name, value in library.items() if value is not None}
+            shared = {one.name: values.pop(one.name) for one in own_options() if one.name}
+            shared["ks"] = shared["ks"] or []
+            if shared["k"] is None and not shared["ks"] and "budget" not in library:
+                raise click.UsageError("give -k, how many to keep, or --path with several k")
+            if "image_shape" in values:
+                shared["image_shape"] = values.pop("image_shape")
+            return function(Request(**shared, options=library), **values)
+
+        params = [*own_options(), *own, *generated]
+        text, epilog = function.__doc__, f"Example: {example}"
+        return click.Command(options.job, callback=call, params=params, help=text, epilog=epilog)
+
+    return decorated

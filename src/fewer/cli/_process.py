@@ -40,12 +40,20 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def finish() -> None:
-    """All is done: Ctrl-C comes too late, temporary files go."""
+def end(code: int) -> None:
+    """End the process: Ctrl-C comes too late, temporary files go."""
     handle(SIG_IGN)
     clean_up()
     gc.disable()
-    gc.freeze()  # the process ends: looking once more through all modules for garbage takes some 0.3 s
+    gc.freeze()  # looking once more through all modules for garbage takes some 0.3 s
+    if code == INTERRUPTED:  # the interpreter may remember a Ctrl-C in a library, and end by it
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except OSError:
+                continue
+        os._exit(code)
+    raise SystemExit(code)
 
 
 def handler() -> "Any":
@@ -70,9 +78,9 @@ def seen() -> bool:
 def clean_up() -> None:
     """Remove temporary copies of files and half written ones, if there are any."""
     for module, remove in (("fewer.io.copies", "remove_copies"), ("fewer.files", "remove_begun")):
-        found = sys.modules.get(module)
-        if hasattr(found, remove):  # else it is being imported
-            getattr(found, remove)()
+        loaded = sys.modules.get(module)
+        if hasattr(loaded, remove):  # else it is being imported
+            getattr(loaded, remove)()
 
 
 class stoppable:  # noqa: N801 - used as a function
@@ -110,14 +118,14 @@ def _note(number: int, frame: "Any") -> None:
     _seen = _noted = True
 
 
-def _unraisable(found: "Any") -> None:
+def _unraisable(error: "Any") -> None:
     """A Ctrl-C in a finalizer, where it cannot be raised, comes again when that has ended."""
-    if found.exc_type is not None and issubclass(found.exc_type, KeyboardInterrupt):
+    if error.exc_type is not None and issubclass(error.exc_type, KeyboardInterrupt):
         from _thread import start_new_thread
 
         start_new_thread(_again, ())
     else:
-        sys.__unraisablehook__(found)
+        sys.__unraisablehook__(error)
 
 
 def _again() -> None:

@@ -1,220 +1,397 @@
-"""From a job, its data and what was asked to tables, files, a page and an exit code."""
+"""From a request and its data to tables, files, a page and an exit code."""
 
+import io
+import json
 import math
 import platform
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from datetime import date, time, timedelta
+from decimal import Decimal
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+import numpy as np
 
-from .._validation import InvalidInput, renamed
-from ..files import written_whole
+from .._result_display import proves
+from .._validation import InvalidInput
+from ..files import check_writable, destination, written_whole
 from ..io.files import FileTable
 from ..progress import rows_bar
+from ..report.html import save_page
+from ..report.path import Answer, path
 from ..report.path import Path as JobPath
-from ..report.path import path
-from ..report.study import UNBOUNDED
-from ..report.study import Study as Problem
+from ..report.study import Table
 from ..tables.source import Execution, executed
-from ..text import shown_path, visible
+from ..text import CONTROL, csv_text, shown_path, visible
 from ._app import complain
-from ._options import Asked
+from ._options import Request
 from ._process import INTERRUPTED, seen, stoppable
 from ._show import console, show
-from ._write import Kept, as_csv, as_json, summary_of, write_result
 
 Also = tuple[Path, Callable[[Path, JobPath], bytes]]
 """A file, and what is written to it."""
+MAX_WHOLE_COLUMNS = 20_000
+"""Columns up to which whole rows are written; beyond, those that were used."""
+ENDINGS = (".csv", ".parquet", ".json", ".npz")
+LIBRARIES = ("fewer", "numpy", "scipy", "numba", "scikit-learn")
+OURS = ("k", "weight", "index")
+"""Columns of ours; one of the file that is called so gets an ending."""
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What a job is called with, and how it is spoken of.
+    """The data and options that a job is called with, and how these are spoken of.
 
-    `names` are those of the columns of an array and `places` where columns are in the file, None
-    where that is where they are. `table` is the file whose rows are kept, for those who write them
-    whole, and `rows` how many it has.
+    `columns` are those of the file that X has, `names` what to call the columns of an array, and
+    `whole_rows` the file whose rows are written whole.
     """
 
     X: Any
     options: dict[str, Any]
-    title: Callable[[Problem], str]
+    words: str
     note: str = ""
-    names: Sequence[str] | None = None
-    places: Sequence[int] | None = None
     table: FileTable | None = None
-    rows: int | None = None
-    spelling: dict[str, str] = field(default_factory=dict)
+    columns: Sequence[str] | None = None
+    names: Sequence[str] | None = None
+    whole_rows: FileTable | None = None
 
 
-def perform(
-    job: str, data: Data, asked: Asked, *, test: Any = None, also: Also | None = None
-) -> int:
-    """Solve the job as asked, then write and print under a title after the number kept; returns the exit code.
+def perform(job: str, data: Data, request: Request, also: Also | None = None) -> int:
+    """Solve the job, then write and print under a title; return the exit code.
 
-    `test` is what is held out where a path is not asked for; `also` is a further file to write.
+    `also` is a further file to write.
     """
-    watch = rows_bar(data.rows) if not asked.quiet else nullcontext()
+    options: dict[str, Any] = {"baselines": request.compares, "progress": not request.quiet}
+    options |= data.options
+    if options.get("test") is None:
+        options["test"] = "auto" if request.ks else None
+    rows = None if data.table is None else data.table.stored_rows
+    bar = nullcontext() if request.quiet else rows_bar(rows)
     try:
-        named = renamed(**data.spelling) if data.spelling else nullcontext()
-        with stoppable(), watch as update, executed(Execution(asked.workers, update)), named:
-            found = path(
-                job,
-                data.X,
-                asked.path,
-                k=asked.k,
-                names=data.names,
-                test="auto" if test is None and asked.path else test,
-                baselines=compared(asked),
-                solver=asked.solver,
-                time_limit=asked.time_limit,
-                rng=asked.seed,
-                progress=not asked.quiet,
-                max_memory=asked.max_memory,
-                **data.options,
-            )
+        with stoppable(), bar as update, executed(Execution(request.workers, update)):
+            answers = path(job, data.X, request.ks, k=request.k, names=data.names, **options)
     except InvalidInput as error:
-        raise error.at(asked.file) from None
-    found = in_file(found, data.places)
-    note = "\n".join(filter(None, (data.note, found.study.note)))
-    deliver(
-        found,
-        asked,
-        f"{len(found.answer.result.indices)} {data.title(found.study)}",
-        note,
-        data.table,
-        also,
-    )
-    if found.interrupted:
+        raise error.at(request.file) from None
+    if data.table is not None and data.columns is not None:
+        answers = in_file(answers, data.table.names, data.columns)
+    note = "\n".join(filter(None, (data.note, answers.study.note)))
+    title = f"{len(answers.answer.result.indices)} {answers.study.scope} {data.words}"
+    deliver(answers, request, title, note, data.whole_rows, also)
+    if answers.interrupted:
         return complain("interrupted; this is the best so far", INTERRUPTED)
     return INTERRUPTED if seen() else 0
 
 
-def of_all(problem: Problem, what: str) -> str:
-    """How many there were to choose from, where that is known.
-
-    >>> from types import SimpleNamespace
-    >>> of_all(SimpleNamespace(size=9), "rows"), of_all(SimpleNamespace(size=UNBOUNDED), "rows")
-    ('of 9 rows', 'rows')
-    """
-    return what if problem.size >= UNBOUNDED else f"of {problem.size} {what}"
-
-
-def in_file(found: JobPath, places: Sequence[int] | None) -> JobPath:
-    """A path whose columns have their numbers in the file."""
-    if places is None:
-        return found
-    answers = tuple(
-        replace(answer, kept={**answer.kept, "index": [places[i] for i in answer.kept["index"]]})
-        for answer in found.answers
+def in_file(answers: JobPath, names: Sequence[str], columns: Sequence[str]) -> JobPath:
+    """Return a path whose columns have their numbers in the file."""
+    place = {name: i for i, name in enumerate(names)}
+    places = [place[name] for name in columns]
+    every = tuple(
+        replace(one, kept={**one.kept, "index": [places[i] for i in one.kept["index"]]})
+        for one in answers.answers
     )
-    return replace(found, answers=answers, answer=answers[found.answers.index(found.answer)])
-
-
-def compared(asked: Asked) -> bool:
-    """Whether baselines are wanted, and anything that is printed or written tells of them."""
-    written = asked.report is not None or (
-        asked.out is not None and asked.out.suffix.lower() == ".json"
-    )
-    return asked.baselines and (written or asked.json or not asked.quiet)
+    return replace(answers, answers=every, answer=every[answers.ks.index(answers.recommended)])
 
 
 def deliver(
-    found: JobPath,
-    asked: Asked,
+    answers: JobPath,
+    request: Request,
     title: str,
     note: str,
-    table: FileTable | None = None,
-    also: Also | None = None,
+    table: FileTable | None,
+    also: Also | None,
 ) -> None:
-    """Files first, then what goes to stdout, then what people read; a file that fails is reported after the rest."""
-    carried = asked.json or (asked.out is None and not sys.stdout.isatty())
-    kept = Kept(found, table)
-    summary = summary_of(kept, asked, command(), versions(), note) if wants_summary(asked) else {}
-    text = (
-        as_csv(kept.written) if carried and not asked.json else ""
-    )  # before the file may be replaced
+    """Write files, then what goes to stdout, then what people read; a failed file is told last."""
+    carried = request.json or (request.out is None and not sys.stdout.isatty())
+    typed = [one.kept for one in answers.answers]
+    if table is not None and len(table.names) <= MAX_WHOLE_COLUMNS:
+        typed = whole_rows(typed, table, typed=True)
+    text = ""
+    if request.writes_json:
+        text = as_json(summary(answers, typed, request, note))
+    written = typed
+    if (carried and not request.json) or (request.out and request.out.suffix.lower() == ".csv"):
+        written = typed if typed[0] is answers.answers[0].kept else whole_rows(typed, table)
+    kept = as_csv(one_table(answers.ks, written)) if carried and not request.json else ""
+    targets = [also[0] if also else None, request.report]
     failed: OSError | None = None
     try:
-        write_files(kept, asked, title, summary)
+        if request.out is not None:
+            content = file_content(request.out, answers, typed, written, text)
+            write(request.out, content, request.force)
+        if request.report is not None:
+            from ..report.path_page import path_page
+
+            page = path_page(answers, title, how(request), request.image_shape)
+            save_page(request.report, page, replace=request.force)
         if also is not None:
-            with written_whole(also[0], replace=asked.force) as file:
-                file.write(also[1](also[0], found))
+            write(also[0], also[1](also[0], answers), request.force)
     except OSError as error:
         failed = error
     with nullcontext() if failed is None else suppress(OSError):
         if carried:
-            sys.stdout.write(as_json(summary) if asked.json else text)
+            sys.stdout.write(text if request.json else kept)
             sys.stdout.flush()
-        if not asked.quiet:
-            written = () if failed else (asked.out, asked.report, None if also is None else also[0])
-            tell(console(carried), found, title, note, asked.image_shape, written)
+        if not request.quiet:
+            files = [] if failed else [request.out, *reversed(targets)]
+            tell(answers, carried, title, note, request.image_shape, filter(None, files))
     if failed is not None:
         raise failed
 
 
-def wants_summary(asked: Asked) -> bool:
-    """Whether JSON is printed or written."""
-    return asked.json or (asked.out is not None and asked.out.suffix.lower() == ".json")
-
-
-def write_files(kept: Kept, asked: Asked, title: str, summary: dict[str, Any]) -> None:
-    """The result and the page, if they were asked for."""
-    if asked.out is not None:
-        write_result(kept, asked.out, summary, asked.force)
-    if asked.report is not None:
-        from ..report import save_page
-        from ..report.path_page import path_page
-
-        save_page(
-            asked.report,
-            path_page(kept.path, title, how(asked), asked.image_shape),
-            replace=asked.force,
-        )
-
-
-def tell(
-    out: Console,
-    found: JobPath,
-    title: str,
-    note: str,
-    image_shape: tuple[int, int] | None,
-    written: tuple[Path | None, ...],
-) -> None:
-    """What people read; on stderr nothing is lost if nobody does."""
-    with suppress(OSError) if out.stderr else nullcontext():
+def tell(answers: JobPath, carried: bool, title: str, note: str, shape: Any, files: Any) -> None:
+    """Print what people read; on stderr nothing is lost if nobody does."""
+    out = console(carried)
+    with suppress(OSError) if carried else nullcontext():
         for line in note.splitlines():
             out.print(visible(line), markup=False)
-        show(out, found, title, 0 if image_shape is None else math.prod(image_shape))
-        for path in filter(None, written):
-            out.print(f"wrote {shown_path(path)}", markup=False)
+        show(out, answers, title, 0 if shape is None else math.prod(shape))
+        for file in files:
+            out.print(f"wrote {shown_path(file)}", markup=False)
+
+
+def check_targets(request: Request) -> None:
+    """Refuse targets before any work: endings are known, folders exist, nothing is overwritten."""
+    if request.out is not None:
+        check_target("-o", request.out, request.force, ENDINGS)
+    if request.report is not None:
+        check_target("--report", request.report, request.force, (".html", ".htm"))
+
+
+def check_target(option: str, path: Path, force: bool, endings: Sequence[str]) -> None:
+    """Refuse a file that may not be written; a symbolic link is followed."""
+    where = f"{option} {path}:"
+    if path.suffix.lower() not in endings:
+        expected = f"an ending of {', '.join(endings)}"
+        raise InvalidInput(f"{where} expected {expected}, got {path.suffix!r}")
+    try:
+        target = destination(path)
+    except OSError as error:
+        raise InvalidInput(f"{where} {error.strerror}") from None
+    if path.is_symlink() and not target.exists() and not force:
+        gone = f"is a link to {target}, which is not there"
+        raise InvalidInput(f"{where} {gone}; add --force to write that")
+    if not target.parent.is_dir():
+        folder = target.parent if path.is_symlink() else path.parent
+        raise InvalidInput(f"{where} there is no folder {folder}")
+    if target.exists() and not force:
+        raise InvalidInput(f"{where} the file exists; add --force to overwrite it")
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise InvalidInput(f"{where} cannot be written here ({error.strerror})") from None
+
+
+def write(path: Path, content: bytes, force: bool) -> None:
+    """Write a file whole or not at all."""
+    with written_whole(path, replace=force) as file:
+        file.write(content)
+
+
+def whole_rows(tables: list[Table], file: FileTable | None, *, typed: bool = False) -> list[Table]:
+    """Return what was kept as whole rows of a file: cells as it has them, or `typed`."""
+    if file is None:
+        return tables
+    ends = np.cumsum([0, *(len(table["index"]) for table in tables)])
+    rows = file.rows(np.concatenate([table["index"] for table in tables]), typed=typed)
+    cells = {beside(name, rows.columns): rows[name].to_list() for name in rows.columns}
+    return [
+        {name: table[name] for name in ("weight", "index")}
+        | {name: values[start:end] for name, values in cells.items()}
+        for table, (start, end) in zip(tables, pairwise(ends), strict=True)
+    ]
+
+
+def beside(name: str, names: Sequence[str]) -> str:
+    """Return the name of a column of the file beside ours.
+
+    >>> beside("weight", ["weight", "x"]), beside("x", ["weight", "x"])
+    ('weight_in_file', 'x')
+    """
+    if name in OURS:
+        name = f"{name}_in_file"
+        while name in names:
+            name += "_"
+    return name
+
+
+def one_table(ks: Sequence[int], tables: Sequence[Table]) -> Table:
+    """Return the tables of several k one after the other, with a first column that says which."""
+    if len(tables) == 1:
+        return tables[0]
+    sizes = [len(table["index"]) for table in tables]
+    joined: Table = {"k": np.repeat(ks, sizes).tolist()}
+    return joined | {name: [x for table in tables for x in table[name]] for name in tables[0]}
+
+
+def file_content(
+    path: Path, answers: JobPath, typed: Sequence[Table], written: Sequence[Table], text: str
+) -> bytes:
+    """Return the bytes of what was kept: csv, parquet, the summary, or the chosen k as npz."""
+    kind = path.suffix.lower()
+    if kind == ".json":
+        return text.encode()
+    if kind == ".npz":
+        at = answers.ks.index(answers.recommended)
+        return as_npz(answers.answer.result.distribution, typed[at])
+    return table_content(path, one_table(answers.ks, written if kind == ".csv" else typed))
+
+
+def table_content(path: Path, table: Table) -> bytes:
+    """Return a table as csv or parquet, by the ending of the file."""
+    if path.suffix.lower() == ".csv":
+        return as_csv(table).encode()
+    import polars as pl
+
+    out = io.BytesIO()
+    pl.DataFrame(table).write_parquet(out)
+    return out.getvalue()
+
+
+def as_csv(table: Table) -> str:
+    r"""Return a table as csv.
+
+    >>> as_csv({"name": ["a,b"], "weight": [0.5]})
+    'name,weight\n"a,b",0.5\n'
+    """
+    return csv_text(table, zip(*table.values(), strict=True))
+
+
+def as_npz(distribution: Any, table: Table) -> bytes:
+    """Return a distribution's file, with the columns of what was kept beside it: `kept.NAME`."""
+    with tempfile.TemporaryDirectory(prefix="fewer-") as folder:
+        distribution.save(Path(folder) / "distribution.npz")
+        with np.load(Path(folder) / "distribution.npz", allow_pickle=False) as file:
+            arrays = dict(file)
+    out = io.BytesIO()
+    columns = {f"kept.{name}": as_array(values) for name, values in table.items()}
+    np.savez_compressed(out, **arrays, **columns)
+    return out.getvalue()
+
+
+def as_array(values: list[Any]) -> Any:
+    """Return a column for NumPy: missing numbers are NaN, dates NaT, texts empty.
+
+    >>> as_array([1, None]).tolist(), as_array(["a", None]).tolist(), as_array([True]).dtype.kind
+    ([1.0, nan], ['a', ''], 'b')
+    """
+    import polars as pl
+
+    try:
+        array = pl.Series(values).to_numpy()
+    except (TypeError, OverflowError):
+        array = np.array(values, object)
+    if array.dtype.kind != "O":
+        return array
+    return np.array(["" if value is None else str(value) for value in values], np.str_)
+
+
+def as_json(content: dict[str, Any]) -> str:
+    """Return JSON; what is not a finite number becomes null, control characters are escaped."""
+    text = json.dumps(plain(content), ensure_ascii=False, indent=2, allow_nan=False)
+
+    def escaped(match: Any) -> str:
+        return "\n" if match[0] == "\n" else f"\\u{ord(match[0]):04x}"
+
+    return CONTROL.sub(escaped, text) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Return Python's own numbers, lists and dicts."""
+    if isinstance(value, dict):
+        return {str(name): plain(entry) for name, entry in value.items()}
+    if isinstance(value, (np.generic, np.ndarray)):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, (date, time, timedelta, Decimal, bytes)):
+        return str(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def summary(
+    answers: JobPath, tables: Sequence[Table], request: Request, note: str
+) -> dict[str, Any]:
+    """Return everything a machine may want to know."""
+    return {
+        "job": answers.study.job,
+        "file": request.file,
+        "command": command(),
+        "versions": versions(),
+        "seed": request.options.get("rng", 0),
+        "interrupted": answers.interrupted,
+        "seconds": answers.seconds,
+        "metric": answers.metric,
+        "k": answers.recommended,
+        "why": answers.reason,
+        "comparison": answers.comparison,
+        "notes": note.splitlines(),
+        "answers": [
+            answer_summary(answer, table)
+            for answer, table in zip(answers.answers, tables, strict=True)
+        ],
+    }
+
+
+def answer_summary(answer: Answer, kept: Table) -> dict[str, Any]:
+    """Return everything about one k."""
+    result = answer.result
+    proven = proves(result)
+    on_a_line = result.kept is not None and result.kept.values is not None
+    more: dict[str, Any] = {"distribution": result.distribution.to_dict()} if on_a_line else {}
+    return {
+        "k": answer.k,
+        "value": result.value,
+        "value_se": result.value_se,
+        "bound": result.bound if proven else None,
+        "gap": result.gap if proven else None,
+        "status": result.status.name.lower(),
+        "note": result.note,
+        "error": answer.error,
+        "held_out": answer.held_out,
+        "held_out_se": answer.held_out_se,
+        "baselines": answer.baselines,
+        "baselines_held_out": answer.baselines_held_out,
+        "lost": answer.lost,
+        "seconds": result.seconds,
+        "iterations": result.n_iter,
+        "indices": sorted(kept["index"]),
+        "kept": kept,
+        **more,
+        **answer.tables,
+    }
+
+
+def assigned(path: Path, answers: JobPath) -> bytes:
+    """Return the most similar point of each row: its place among those kept, and its row."""
+    result = answers.answer.result
+    at = [None if i < 0 else i for i in result.assignment.tolist()]
+    rows = [None if i is None else int(result.indices[i]) for i in at]
+    return table_content(path, {"index": list(range(len(at))), "position": at, "point": rows})
 
 
 def command() -> str:
-    """The command that was given."""
+    """Return the command that was given."""
     return shlex.join(["fewer", *sys.argv[1:]])
 
 
 def versions() -> dict[str, str]:
-    """What it was computed with."""
-    found = {name: version(name) for name in ("fewer", "numpy", "scipy", "numba", "scikit-learn")}
-    return {**found, "python": platform.python_version()}
+    """Return what it was computed with."""
+    return {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
 
 
-def how(asked: Asked) -> dict[str, Any]:
-    """How it was computed, for the page."""
-    limit = {} if asked.time_limit is None else {"time limit": f"{asked.time_limit:g} s"}
-    used = ", ".join(f"{name} {number}" for name, number in versions().items())
-    return {
-        "command": command(),
-        "solver": asked.solver,
-        "seed": asked.seed,
-        **limit,
-        "versions": used,
-    }
+def how(request: Request) -> dict[str, Any]:
+    """Return how it was computed, for the page."""
+    options = request.options
+    facts = {"command": command(), "solver": options.get("solver", "auto")}
+    facts["seed"] = options.get("rng", 0)
+    if "time_limit" in options:
+        facts["time limit"] = f"{options['time_limit']:g} s"
+    return facts | {"versions": ", ".join(map(" ".join, versions().items()))}

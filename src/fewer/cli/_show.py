@@ -2,17 +2,17 @@
 
 import sys
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
+from ..report.html import is_number, number_text
 from ..report.path import Path
-from ..report.study import Table as Columns
-from ..text import sentence, short, visible
+from ..report.study import Table
+from ..text import sentence, visible
 
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_ROWS = 20
@@ -21,23 +21,21 @@ MAX_NAME_CHARS = 44
 """Characters of a name shown in a terminal."""
 
 
-def clean(text: Any) -> str:
-    r"""A text of the user's file that cannot move the cursor or colour the screen.
+def cut(text: Any, most: int = MAX_NAME_CHARS) -> str:
+    r"""Return a text of the user's file, cut, that cannot move the cursor or colour the screen.
 
-    >>> clean("a\x1b[31m"), len(clean("x" * 100))
-    ('a\\x1b[31m', 44)
+    >>> cut("a\x1b[31m"), cut("abcdef", 4)
+    ('a\\x1b[31m', 'abc…')
     """
     shown = visible(text)
-    return shown if len(shown) <= MAX_NAME_CHARS else shown[: MAX_NAME_CHARS - 1] + "…"
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
-def number(value: Any, share: bool) -> str:
-    """A number for people."""
+def cell(value: Any, share: bool) -> str:
+    """Return a number, a text, a date or a time for people."""
     if value is None:
         return "–"
-    if isinstance(value, bool) or not isinstance(value, Real):  # a text, a date, a time
-        return clean(value)
-    return f"{100 * value:.2f} %" if share else short(float(value))
+    return number_text(value, share) if is_number(value) else cut(value)
 
 
 class Screen(Console):
@@ -49,100 +47,80 @@ class Screen(Console):
 
 
 def console(carried: bool = False) -> Console:
-    """Where the tables go: stdout, or stderr when stdout carries the result itself."""
+    """Return where tables go: stdout, or stderr when stdout carries the result itself."""
     if carried:
         return Screen(stderr=True, highlight=False, emoji=False)
     plain = not sys.stdout.isatty()
-    return Screen(no_color=plain, highlight=False, width=None if not plain else 100, emoji=False)
+    return Screen(no_color=plain, highlight=False, width=100 if plain else None, emoji=False)
 
 
-def show(out: Console, found: Path, title: str, pixels: int = 0) -> None:
-    """What was kept and lost, and what the best baseline needs; the last `pixels` columns are not shown."""
-    answer = found.answer
+def show(out: Console, path: Path, title: str, pixels: int = 0) -> None:
+    """Print what was kept and lost; the last `pixels` columns are not shown."""
+    answer, shares = path.answer, path.study.shares
+    lost = dict(answer.lost)
     out.print(Text(visible(title), style="bold"))
-    if len(found.answers) > 1:
-        out.print(Text(f"metric: {found.study.metric} (lower is better)", style="dim"))
-        out.print(path_table(found))
-        out.print(Text(f"k = {answer.k}: {found.reason}."))
-    out.print(kept_table(answer.kept, found.study.shares, pixels))
+    if len(path.answers) > 1:
+        out.print(Text(f"metric: {path.metric} (lower is better)", style="dim"))
+        out.print(path_table(path))
+        out.print(Text(f"k = {answer.k}: {path.reason}."))
+    elif answer.held_out is not None:
+        lost[f"held-out {path.metric}"] = answer.held_out
+        shares = shares | ({f"held-out {path.metric}"} if path.metric in shares else set())
+    out.print(kept_table(answer.kept, shares, pixels))
     rest = left_out(answer.kept, pixels)
     if rest:
         out.print(Text(rest, style="dim"))
     for name, table in answer.tables.items():
         out.print(Text(name, style="bold"))
-        out.print(kept_table(table, found.study.shares, pixels))
-    for name, value in answer.lost.items():
-        out.print(Text.assemble((f"{name} ", "dim"), number(value, name in found.study.shares)))
-    if answer.held_out is not None and len(found.answers) == 1:
-        out.print(
-            Text.assemble(
-                (f"held-out {found.study.metric} ", "dim"),
-                number(answer.held_out, found.study.metric in found.study.shares),
-            )
-        )
+        out.print(kept_table(table, shares, pixels))
+    for name, value in lost.items():
+        out.print(Text.assemble((f"{name} ", "dim"), cell(value, name in shares)))
     for words in filter(None, (str(answer.result.status), answer.result.note)):
         out.print(Text(sentence(visible(words))))
-    if found.comparison:
-        out.print(Text(sentence(found.comparison), style="bold"))
+    if path.comparison:
+        out.print(Text(sentence(path.comparison), style="bold"))
 
 
-def kept_table(kept: Columns, shares: frozenset[str], pixels: int) -> Table:
-    """The first rows of what was kept."""
-    rows = len(next(iter(kept.values()), []))
-    shown = dict(list(kept.items())[: most_columns(kept, pixels)])
-    table = plain_table(
-        [clean(name) for name in shown], [is_numeric(values) for values in shown.values()]
-    )
-    for i in range(min(rows, MAX_SHOWN_ROWS)):
-        table.add_row(*(Text(number(values[i], name in shares)) for name, values in shown.items()))
+def kept_table(kept: Table, shares: frozenset[str], pixels: int) -> RichTable:
+    """Return the first rows and columns of what was kept."""
+    names = list(kept)[: most_columns(kept, pixels)]
+    numeric = [all(is_number(value) for value in kept[name]) for name in names]
+    table = plain_table([cut(name) for name in names], numeric)
+    columns = [kept[name][:MAX_SHOWN_ROWS] for name in names]
+    for row in zip(*columns, strict=True):
+        cells = zip(names, row, strict=True)
+        table.add_row(*(Text(cell(value, name in shares)) for name, value in cells))
     return table
 
 
-def most_columns(kept: Columns, pixels: int) -> int:
-    """How many columns of what was kept are shown."""
+def most_columns(kept: Table, pixels: int) -> int:
+    """Return how many columns of what was kept are shown."""
     return min(MAX_SHOWN_COLUMNS, len(kept) - pixels)
 
 
-def left_out(kept: Columns, pixels: int) -> str:
-    """How much of what was kept the table does not show."""
+def left_out(kept: Table, pixels: int) -> str:
+    """Return how much of what was kept the table does not show."""
     rows = len(next(iter(kept.values()), [])) - MAX_SHOWN_ROWS
     columns = len(kept) - most_columns(kept, pixels)
-    left = [
-        f"{count} more {what}"
-        for count, what in ((rows, "rows"), (columns, "columns"))
-        if count > 0
-    ]
-    return f"{' and '.join(left)}; -o FILE writes all" if left else ""
+    counts = {"rows": rows, "columns": columns}
+    rest = [f"{count} more {name}" for name, count in counts.items() if count > 0]
+    return f"{' and '.join(rest)}; -o FILE writes all" if rest else ""
 
 
-def path_table(found: Path) -> Table:
-    """One line for each k: its error, held out, the baselines', and the gap where one is known."""
-    answers, share = found.answers, found.study.metric in found.study.shares
-    columns: dict[str, list[Any]] = {"error": [a.error for a in answers]}
-    if any(a.held_out is not None for a in answers):
-        columns["held out"] = [a.held_out for a in answers]
-    if any(a.held_out_se is not None for a in answers):
-        columns["± s.e."] = [a.held_out_se for a in answers]
-    columns |= {name: [a.baselines.get(name) for a in answers] for name in answers[0].baselines}
-    texts = {name: [number(value, share) for value in values] for name, values in columns.items()}
-    if any("gap" in a.lost for a in answers):
-        texts["gap"] = [number(a.lost.get("gap"), False) for a in answers]
-    table = plain_table(["k", *texts, ""], [True] * (len(texts) + 1) + [False])
-    for i, a in enumerate(answers):
-        table.add_row(
-            str(a.k), *(cells[i] for cells in texts.values()), "<" if a is found.answer else ""
-        )
+def path_table(path: Path) -> RichTable:
+    """Return one line for each k: its error, held out, the baselines', and the gap where known."""
+    columns, share = path.columns(), path.metric in path.study.shares
+    heads = [name.replace("standard error", "s.e.") for name in columns]
+    table = plain_table([*heads, ""], [True] * len(heads) + [False])
+    for k, *row in zip(*columns.values(), strict=True):
+        shown = [cell(x, share and head != "gap") for head, x in zip(heads[1:], row, strict=True)]
+        table.add_row(str(k), *shown, "<" if k == path.recommended else "")
     return table
 
 
-def plain_table(heads: Sequence[str], numeric: Sequence[bool]) -> Table:
-    """An empty table with these heads."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+def plain_table(heads: Sequence[str], numeric: Sequence[bool]) -> RichTable:
+    """Return an empty table with these heads."""
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
     for head, right in zip(heads, numeric, strict=True):
         table.add_column(Text(head), justify="right" if right else "left", overflow="fold")
     return table
-
-
-def is_numeric(values: Sequence[Any]) -> bool:
-    """Whether all are numbers."""
-    return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)

@@ -3,26 +3,33 @@
 import math
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from .._validation import InvalidInput
-
-if TYPE_CHECKING:
-    from ..io.files import FileTable
-    from ..tables.column import Column
+from ..io.files import FileTable, open_table
+from ..jobs.dims.summary import are_codes
+from ..tables.baskets import long_columns
+from ..tables.column import Column, columns_of
+from ..tables.schema import left_out
+from ..text import visible
+from ._run import as_json
+from ._show import console, cut, plain_table
 
 MAX_COLUMNS = 12
 """Columns that are shown one by one, so that all is on one screen."""
+MAX_NAMES = 3
+"""Names of columns in a line."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """One column: `kind` is number, boolean, category, date, identifier, free text, or mixed (then `problem` says)."""
+    """One column: a number, boolean, category, date, identifier, free text, or mixed (see `problem`)."""
 
     name: str
     kind: str
@@ -36,121 +43,110 @@ class Look:
 
 @click.command(epilog="Example: fewer look customers.csv")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="JSON output: every column.")
-def look(files: tuple[str, ...], as_json: bool) -> int:
+@click.option("--json", is_flag=True, help="JSON output: every column.")
+def look(files: tuple[str, ...], json: bool) -> int:
     """Show the columns of FILE, and which of them each job would use.
 
     For every column: its kind, how many values are missing, how many are distinct, and their range
     or an example. FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite (base.sqlite::TABLE), npy
     or npz, one or several, compressed or not, or - for stdin.
     """
-    from ..io.files import open_table
-    from ._write import as_json as in_json
-
     table = open_table(files)
-    rows, looks, pair = looked(table)
-    jobs = uses(looks, table.plain, pair)
-    if as_json:
-        summary = {"file": table.label, "rows": rows, "columns": [asdict(found) for found in looks]}
-        sys.stdout.write(in_json({**summary, "jobs": jobs, "notes": table.notes}))
-        return 0
-    show(table, rows, looks, jobs)
-    return 0
-
-
-def looked(table: "FileTable") -> tuple[int, list[Look], tuple[str, str] | None]:
-    """The number of rows, every column, and those of orders and items where dims would read lines of orders."""
-    from ..tables.baskets import long_columns
-    from ..tables.column import columns_of
-    from ..tables.schema import left_out
-
     problems: dict[str, str] = {}
 
-    def refused(error: InvalidInput) -> None:
-        problems.update(
-            {name: str(error) for name in table.names if f"column {name!r}:" in str(error)}
-        )
+    def note(error: InvalidInput) -> None:
+        text = str(error)
+        problems.update({name: text for name in table.names if f"column {name!r}:" in text})
 
-    frame = table.frame(refuse=refused)
-    found, columns = [], columns_of(frame)
-    for series, column in zip(frame.get_columns(), columns, strict=True):
-        problem = problems.get(series.name, "")
-        why = "" if problem or column.kind == "other" else left_out(column)
-        kind = "mixed" if problem else {"identifiers": "identifier"}.get(why, why) or column.kind
-        coded = kind == column.kind and is_coded(column)
-        found.append(Look(series.name, kind, *facts(series), problem, coded))
+    frame = table.frame(refuse=note)
+    columns = columns_of(frame)
+    looks = [
+        look_at(series, column, problems.get(series.name, ""))
+        for series, column in zip(frame.get_columns(), columns, strict=True)
+    ]
     pair = None
     with suppress(InvalidInput):  # which of two columns is that of the orders nobody can tell
         pair = None if table.plain or problems else long_columns(columns)
-    return frame.height, found, None if pair is None else pair[:2]
-
-
-def facts(series: Any) -> tuple[int, int, str]:
-    """Missing and distinct values of a column, and its range or its commonest values."""
-    present = series.drop_nulls()
-    if series.dtype.is_nested() or len(present) == 0:
-        return series.null_count(), 0, "nothing" if len(present) == 0 else str(series.dtype)
-    distinct = present.n_unique()
-    if series.dtype.is_numeric() or series.dtype.is_temporal():
-        low, high = present.min(), present.max()
-        shown = f"{spelt(low)}" if distinct == 1 else f"{spelt(low)} to {spelt(high)}"
+    jobs = uses(looks, table.plain, pair)
+    if json:
+        rows = {
+            "file": table.label,
+            "rows": frame.height,
+            "columns": [asdict(one) for one in looks],
+        }
+        sys.stdout.write(as_json({**rows, "jobs": jobs, "notes": table.notes}))
     else:
-        few = (
-            present.value_counts(sort=True).head(3)[series.name].to_list()
-            if distinct < len(present)
-            else present[:2]
+        show(table, frame.height, looks, jobs)
+    return 0
+
+
+def look_at(series: Any, column: Column, problem: str) -> Look:
+    """Return what a column holds."""
+    why = "" if problem or column.kind == "other" else left_out(column)
+    kind = "mixed" if problem else why.replace("identifiers", "identifier") or column.kind
+    coded = kind == column.kind and is_coded(column)
+    present = series.drop_nulls()
+    distinct, values = 0, "nothing"
+    if series.dtype.is_nested():
+        values = str(series.dtype)
+    elif len(present):
+        distinct = present.n_unique()
+        values = (
+            value_range(present) if kind in ("number", "date") else commonest(present, distinct)
         )
-        shown = ", ".join(str(value) for value in few) + (", …" if distinct > len(few) else "")
-    return series.null_count(), distinct, shown
+    return Look(series.name, kind, series.null_count(), distinct, values, problem, coded)
 
 
-def spelt(value: Any) -> str:
-    """A bound of a range."""
-    if isinstance(value, float):
-        return f"{value:.6g}" if math.isfinite(value) else str(value)
-    return str(value)
+def value_range(present: Any) -> str:
+    """Return the least and the largest value."""
+    ends = dict.fromkeys([present.min(), present.max()])
+    return " to ".join(bound_text(end) for end in ends)
 
 
-def uses(
-    looks: Sequence[Look], plain: bool, pair: tuple[str, str] | None
-) -> dict[str, dict[str, Any]]:
-    """Which columns each job would use, and which it would leave out."""
-    refused = [found.name for found in looks if found.kind == "mixed"]
-    kinds = {
-        kind: [found.name for found in looks if found.kind == kind]
-        for kind in {one.kind for one in looks}
-    }
-    numbers = [found.name for found in looks if found.kind in ("number", "boolean") and found.name]
-    compared = [
-        found.name
-        for found in looks
-        if found.kind in ("number", "boolean", "category", "date") and found.name
-    ]
-    labels = [found.name for found in looks if found.name and found.coded]
-    fractions = [
-        found.name for found in looks if found.name and found.kind == "number" and not found.coded
-    ]
-    every = [found.name for found in looks if found.name not in refused]
+def bound_text(value: Any) -> str:
+    """Return a bound of a range."""
+    return f"{value:.6g}" if isinstance(value, float) and math.isfinite(value) else str(value)
+
+
+def commonest(present: Any, distinct: int) -> str:
+    """Return the commonest values, or the first where all differ."""
+    few = present[:2].to_list()
+    if distinct < len(present):
+        few = present.value_counts(sort=True).head(3)[present.name].to_list()
+    return ", ".join(map(str, few)) + (", …" if distinct > len(few) else "")
+
+
+def uses(looks: Sequence[Look], plain: bool, pair: Any) -> dict[str, dict[str, Any]]:
+    """Return which columns each job would use, and which it would leave out."""
+    refused = [one.name for one in looks if one.kind == "mixed"]
+    every = [one.name for one in looks if one.name not in refused]
+
+    def of_kinds(*kinds: str) -> list[str]:
+        return [one.name for one in looks if one.kind in kinds and one.name]
 
     def job(used: list[str], how: str, more: Sequence[str] = ()) -> dict[str, Any]:
-        named = {*used, *more}
-        rest = [name for name in every if name not in named]
-        return {"uses": used, "leaves": rest, "refuses": [*refused, *more], "how": how}
+        leaves = [name for name in every if name not in {*used, *more}]
+        return {"uses": used, "leaves": leaves, "refuses": [*refused, *more], "how": how}
 
+    compared = of_kinds("number", "boolean", "category", "date")
+    coded = [one.name for one in looks if one.name and one.coded]
+    fractions = [name for name in of_kinds("number") if name not in coded]
+    dims = job(coded, "of labels or whole numbers", fractions)
+    if pair is not None:
+        order, item, _ = pair
+        dims = job([order, item], f"as a line for each item: orders by {order}, items by {item}")
     return {
         "points": job(compared, "compared as they are" if plain else "compared, numbers scaled"),
-        "bins": job(kinds.get("number", []), "to choose from by --column"),
-        "terms": job(numbers, "to choose from, the target by --target"),
-        "dims": job(labels, "of labels or whole numbers", fractions)
-        if pair is None
-        else job(list(pair), f"as a line for each item: orders by {pair[0]}, items by {pair[1]}"),
+        "bins": job(
+            [one.name for one in looks if one.kind == "number"], "to choose from by --column"
+        ),
+        "terms": job(of_kinds("number", "boolean"), "to choose from, the target by --target"),
+        "dims": dims,
     }
 
 
-def is_coded(column: "Column") -> bool:
-    """Whether dims takes a column unasked: labels, truth values, or whole numbers from 0 on."""
-    from ..jobs.dims.summary import are_codes
-
+def is_coded(column: Column) -> bool:
+    """Return whether dims takes a column unasked: labels, truth values, or whole numbers from 0 on."""
     if column.kind != "number":
         return column.kind in ("category", "boolean")
     values = column.values
@@ -158,82 +154,48 @@ def is_coded(column: "Column") -> bool:
 
 
 def show(
-    table: "FileTable", rows: int, looks: Sequence[Look], jobs: dict[str, dict[str, Any]]
+    table: FileTable, rows: int, looks: Sequence[Look], jobs: dict[str, dict[str, Any]]
 ) -> None:
-    """One screen."""
-    from rich.console import Console
-
-    from ..text import visible
-    from ._show import plain_table
-
+    """Print one screen."""
     width = shutil.get_terminal_size().columns
-    out = Console(highlight=False, width=width)
+    out = console()
+    out.width = width
     out.print(f"{visible(table.label)}: {rows} rows, {len(looks)} columns", markup=False)
-    shown = chosen(looks)
-    board = plain_table(
-        ["column", "kind", "missing", "distinct", "values"], [False, False, True, True, False]
+    heads = ["column", "kind", "missing", "distinct", "values"]
+    board = plain_table(heads, [False, False, True, True, False])
+    shown = (
+        sorted(looks, key=lambda one: one.kind != "mixed") if len(looks) > MAX_COLUMNS else looks
     )
-    for found in shown:
-        name, values = (
-            shorten(visible(found.name), width // 4),
-            shorten(visible(found.values), width // 3),
-        )
-        board.add_row(
-            name,
-            found.kind,
-            str(found.missing) if found.missing else "",
-            str(found.distinct),
-            values,
-        )
+    for one in shown[:MAX_COLUMNS]:
+        name, values = cut(one.name, width // 4), cut(one.values, width // 3)
+        board.add_row(name, one.kind, str(one.missing or ""), str(one.distinct), values)
     out.print(board)
-    if len(shown) < len(looks):
-        kinds = {
-            kind: sum(found.kind == kind for found in looks)
-            for kind in dict.fromkeys(one.kind for one in looks)
-        }
-        out.print(
-            f"… {len(looks) - len(shown)} more; all: "
-            + ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-        )
+    if len(looks) > MAX_COLUMNS:
+        kinds = Counter(one.kind for one in looks)
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        out.print(f"… {len(looks) - MAX_COLUMNS} more; all: {counts}")
     for name, job in jobs.items():
-        out.print(shorten(f"{name:6}  {summary(job)}", width), markup=False)
-    for note in [found.problem for found in looks if found.problem][:2] + table.notes[:2]:
-        out.print(shorten(visible(note), 2 * width), markup=False)
+        out.print(cut(f"{name:6}  {job_line(job)}", width), markup=False)
+    problems = [one.problem for one in looks if one.problem]
+    for note in problems[:2] + table.notes[:2]:
+        out.print(cut(note, 2 * width), markup=False)
 
 
-def chosen(looks: Sequence[Look]) -> Sequence[Look]:
-    """The columns that are shown: all, or of many the first, and those that are mixed before them."""
-    if len(looks) <= MAX_COLUMNS:
-        return looks
-    return sorted(looks, key=lambda found: found.kind != "mixed")[:MAX_COLUMNS]
+def job_line(job: dict[str, Any]) -> str:
+    """Return what a job would use, in a line."""
+    used = job["uses"]
+    columns = f"{len(used)} column{'s' * (len(used) != 1)}"
+    line = f"{columns} {job['how']}" if used else "no column to use"
+    for verb in ("refuses", "leaves"):
+        line += f"; {verb} {few_names(job[verb])}" if job[verb] else ""
+    return line
 
 
-def summary(job: dict[str, Any]) -> str:
-    """What a job would use, in a line."""
-    used, left, refused = job["uses"], job["leaves"], job["refuses"]
-    text = (
-        f"{len(used)} column{'s' * (len(used) != 1)} {job['how']}" if used else "no column to use"
-    )
-    text += f"; refuses {named(refused)}" if refused else ""
-    return text + (f"; leaves {named(left)}" if left else "")
+def few_names(names: Sequence[str]) -> str:
+    """Return a few names.
 
-
-def named(names: Sequence[str]) -> str:
-    """A few names.
-
-    >>> named(["a", "b", "c", "d"])
+    >>> few_names(["a", "b", "c", "d"])
     'a, b, c and 1 more'
     """
-    from ..text import visible
-
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(visible(name) or "''" for name in names[:3]) + more
-
-
-def shorten(text: str, width: int) -> str:
-    """A text of at most so many characters.
-
-    >>> shorten("abcdef", 4), shorten("abc", 4)
-    ('abc…', 'abc')
-    """
-    return text if len(text) <= width else f"{text[: max(width - 1, 1)]}…"
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(visible(name) or "''" for name in names[:MAX_NAMES]) + more

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, InvalidInput, Vector, as_array, as_number, as_vector, shown
-from ..programmes import Solved  # noqa: TC001 - in a public signature
+from ..programmes import Solved
 
 Matrix = npt.NDArray[np.float64]
 
@@ -52,43 +52,43 @@ class Conditions:
     names: Any = ()
 
     def __post_init__(self) -> None:
-        store = object.__setattr__
         if (self.G is None) != (self.h is None):
             raise InvalidInput("constraints must be two arrays, G and h, for G q <= h")
         if (self.previous is None) != (self.max_turnover is None):
             raise InvalidInput("previous and max_turnover go together: give both or neither")
-        if self.G is not None:
-            G = as_array(self.G, "G")
-            if G.ndim != 2:
-                raise InvalidInput(
-                    f"G must have two dimensions, one row for each condition, got shape {G.shape}"
-                )
-            G, h = as_unit_rows(np.asarray(G, np.float64), as_vector(self.h, (len(G),), "h"))
-            store(self, "G", G)
-            store(self, "h", h)
-            names = tuple(self.names) or tuple(f"row {i} of constraints" for i in range(len(G)))
-            if len(names) != len(G):
-                raise InvalidInput(
-                    f"names must be one for each of the {len(G)} rows of G, got {len(names)}"
-                )
-            store(self, "names", names)
+        if self.G is None and self.previous is None:
+            raise InvalidInput(
+                "Conditions needs G and h, or previous and max_turnover; got neither"
+            )
+        store = object.__setattr__
         if self.previous is not None:
-            previous = as_array(self.previous, "previous")
+            previous = np.asarray(as_array(self.previous, "previous"), np.float64)
             if previous.ndim != 1:
                 raise InvalidInput(
                     f"previous must be a vector of weights, got shape {previous.shape}"
                 )
-            store(self, "previous", np.asarray(previous, np.float64))
-            store(
-                self, "max_turnover", as_number(self.max_turnover, "max_turnover", allow_equal=True)
+            most = as_number(self.max_turnover, "max_turnover", allow_equal=True)
+            store(self, "previous", previous)
+            store(self, "max_turnover", most)
+        G = np.zeros((0, len(self.previous))) if self.G is None else as_array(self.G, "G")
+        if G.ndim != 2:
+            raise InvalidInput(
+                f"G must have two dimensions, one row for each condition, got shape {G.shape}"
             )
+        names = tuple(self.names) or tuple(f"row {i} of constraints" for i in range(len(G)))
+        if len(names) != len(G):
+            raise InvalidInput(
+                f"names must be one for each of the {len(G)} rows of G, got {len(names)}"
+            )
+        h = as_vector([] if self.h is None else self.h, (len(G),), "h")
+        G, h = as_unit_rows(np.asarray(G, np.float64), h)
+        for name, part in (("G", G), ("h", h), ("names", names)):
+            store(self, name, part)
 
     def check(self, n: int) -> None:
         """Refuse what is not about n entries."""
-        if self.G is not None and self.G.shape[1] != n:
-            raise InvalidInput(
-                f"G must have {n} columns, one for each entry, got {self.G.shape[1]}"
-            )
+        if self.size != n:
+            raise InvalidInput(f"G must have {n} columns, one for each entry, got {self.size}")
         if self.previous is not None and len(self.previous) != n:
             raise InvalidInput(
                 f"previous must have {n} weights, one for each entry, got {len(self.previous)}"
@@ -97,13 +97,7 @@ class Conditions:
     @property
     def size(self) -> int:
         """How many entries they are about."""
-        return len(self.previous) if self.G is None else int(self.G.shape[1])
-
-    def rows(self, entries: Indices) -> tuple[Matrix, Vector]:
-        """The rows of G at these entries, and h."""
-        if self.G is None:
-            return np.zeros((0, len(entries))), np.zeros(0)
-        return np.ascontiguousarray(self.G[:, entries]), self.h
+        return int(self.G.shape[1])
 
     def turnover(self, p: Vector) -> float:
         """`Σ |p - previous|`; 0 where there is none."""
@@ -111,29 +105,23 @@ class Conditions:
 
     def holds(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether every condition does, to within tol times the size of its row."""
-        if self.G is not None:
-            over = self._products(p) - self.h
-            if (over > tol).any() and (over > tol * np.linalg.norm(self.G, axis=1)).any():
-                return False
-        return self.max_turnover is None or self.turnover(p) <= self.max_turnover + tol * max(
-            1, p.size**0.5
-        )
+        sizes = np.maximum(np.linalg.norm(self.G, axis=1), 1.0)
+        if (self._excess(p) > tol * sizes).any():
+            return False
+        slack = tol * max(1.0, p.size**0.5)
+        return self.max_turnover is None or self.turnover(p) <= self.max_turnover + slack
 
-    def _products(self, p: Vector) -> Vector:
-        """G p, by the few entries that have mass."""
+    def _excess(self, p: Vector) -> Vector:
+        """G p - h, by the few entries that have mass."""
         held = np.flatnonzero(p)
-        return np.asarray(self.G[:, held] @ p[held])
+        return np.asarray(self.G[:, held] @ p[held] - self.h)
 
     def binding(self, p: Vector, tol: float = 1e-6) -> list[str]:
         """The names of the conditions that hold with equality."""
-        found: list[str] = []
-        if self.G is not None:
-            found = [
-                self.names[i] for i in np.flatnonzero(np.abs(self._products(p) - self.h) <= tol)
-            ]
+        names = [self.names[i] for i in np.flatnonzero(np.abs(self._excess(p)) <= tol)]
         if self.max_turnover is not None and self.turnover(p) >= self.max_turnover - tol:
-            found.append(f"max_turnover = {self.max_turnover:g}")
-        return found
+            names.append(f"max_turnover = {self.max_turnover:g}")
+        return names
 
     def solved(
         self, entries: Indices, solve: "Callable[[Matrix, Vector], Solved | None]"
@@ -144,37 +132,30 @@ class Conditions:
         d is what w lacks to `previous`: where the sum is one, `Σ |q - previous| = 1 - Σ previous +
         2 Σ max(previous - q, 0)`, and an entry that had no weight can lack nothing.
         """
-        G, h = self.rows(entries)
+        G, h = np.ascontiguousarray(self.G[:, entries]), self.h
         if self.previous is None:
-            found = solve(G, h)
-            return (
-                None
-                if found is None
-                else Conditioned(found.weights, *self._price(found.multipliers))
-            )
+            plain = solve(G, h)
+            return None if plain is None else Conditioned(plain.weights, *self._price(plain))
         held = np.flatnonzero(self.previous[entries] > 0.0)
         sold = np.maximum(self.previous, 0.0)
         sold[entries] = 0.0
-        room = self._room - 2.0 * float(sold.sum())
+        most = float(self.max_turnover or 0.0) - 1.0 + float(self.previous.sum())
+        room = most - 2.0 * float(sold.sum())
         if room < -CUT:
             return None
-        found = solve(*self._with_lacks(G, h, entries, held, room))
-        if found is None:
+        solution = solve(*self._with_lacks(G, entries, held, room))
+        if solution is None:
             return None
-        lacks, rates = (
-            found.multipliers[len(h) : len(h) + len(held)],
-            found.multipliers[len(h) + len(held) :],
-        )
+        lacks, rates = np.split(solution.multipliers[len(h) :], [len(held)])
         rate = float(rates[0]) if len(rates) else 0.5 * float(lacks.max(initial=0.0))
         paid = np.where(sold > 0.0, 2.0 * rate, 0.0)
         paid[entries[held]] = np.minimum(lacks, 2.0 * rate)
-        price, charge = self._price(found.multipliers[: len(h)])
-        return Conditioned(
-            found.weights, price - paid, charge + rate * self._room - float(paid @ self.previous)
-        )
+        price, charge = self._price(solution)
+        charge += rate * most - float(paid @ self.previous)
+        return Conditioned(solution.weights, price - paid, charge)
 
     def _with_lacks(
-        self, G: Matrix, h: Vector, entries: Indices, held: Indices, room: float
+        self, G: Matrix, entries: Indices, held: Indices, room: float
     ) -> tuple[Matrix, Vector]:
         """Rows over weights and what they lack: previous - w <= d for those held before, and 2 Σ d <= room.
 
@@ -187,21 +168,14 @@ class Conditions:
         rows[m + at, held] = -1.0
         lacked = -self.previous[entries[held]]
         if not free:
-            return rows, np.append(h, lacked + CUT)
+            return rows, np.append(self.h, lacked + CUT)
         rows[m + at, s + at] = -1.0
         rows[-1, s:] = 2.0
-        return rows, np.concatenate([h, lacked, [room]])
+        return rows, np.concatenate([self.h, lacked, [room]])
 
-    @property
-    def _room(self) -> float:
-        """Twice what entries may lack to `previous` in all."""
-        most = 0.0 if self.max_turnover is None else self.max_turnover
-        return float(most - 1.0 + self.previous.sum())
-
-    def _price(self, multipliers: Vector) -> tuple[Vector, float]:
+    def _price(self, solution: Solved) -> tuple[Vector, float]:
         """What rows of G cost: for each entry, and in all."""
-        if self.G is None:
-            return np.zeros(len(self.previous)), 0.0
+        multipliers = solution.multipliers[: len(self.h)]
         return np.asarray(multipliers @ self.G), float(multipliers @ self.h)
 
 
@@ -251,9 +225,6 @@ def together(first: Conditions | None, second: Conditions | None) -> Conditions 
     """The conditions of both; at most one of them limits a turnover."""
     if first is None or second is None:
         return first or second
-    parts = [c for c in (first, second) if c.G is not None]
     turning = second if second.previous is not None else first
-    G = np.vstack([c.G for c in parts]) if parts else None
-    h = np.concatenate([c.h for c in parts]) if parts else None
-    names = tuple(name for c in parts for name in c.names)
-    return Conditions(G, h, turning.previous, turning.max_turnover, names)
+    G, h = np.vstack([first.G, second.G]), np.concatenate([first.h, second.h])
+    return Conditions(G, h, turning.previous, turning.max_turnover, (*first.names, *second.names))

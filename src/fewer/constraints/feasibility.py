@@ -119,7 +119,7 @@ def _features(rules: Rules) -> list[Vector]:
         return features
     if rules.conditions.previous is not None:
         features.append(rules.conditions.previous)
-    return features if rules.conditions.G is None else [*features, *rules.conditions.G]
+    return [*features, *rules.conditions.G]
 
 
 def _few(rules: Rules, every: Kinds, most: int) -> Kinds:
@@ -199,9 +199,8 @@ def _rows(rules: Rules, kinds: Kinds) -> Iterator[Row]:
                 yield Row(name, counts[[g]], *ends)
     if conditions is None:
         return
-    if conditions.G is not None:
-        for name, row, right in zip(conditions.names, conditions.G, conditions.h, strict=True):
-            yield Row(name, sp.csr_array(row[None, first]) @ weight, -np.inf, right)
+    for name, row, right in zip(conditions.names, conditions.G, conditions.h, strict=True):
+        yield Row(name, sp.csr_array(row[None, first]) @ weight, -np.inf, right)
     if conditions.previous is not None:
         name = f"max_turnover = {conditions.max_turnover:g}"
         before = conditions.previous[first]

@@ -1,22 +1,13 @@
-"""Labels of entries, and numbers that hold for each label."""
+"""Labels of entries, and limits that hold for each label."""
 
 import difflib
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import (
-    Indices,
-    InvalidInput,
-    Vector,
-    as_integer,
-    as_number,
-    read,
-    shown,
-    unmasked,
-)
+from .._validation import Indices, InvalidInput, as_integer, as_number, read, shown, unmasked
 
 SHOWN = 5
 """Labels that a message lists."""
@@ -39,102 +30,70 @@ def as_groups(labels: Any, n: int) -> Groups:
         raise InvalidInput(
             f"groups must have shape ({n},), one label for each entry, got {array.shape}"
         )
+    kinds = {"array"}
     if not isinstance(labels, np.ndarray) or array.dtype == object:
         kinds = {kind_of(label) for label in labels}
-        if len(kinds) > 1 or None in kinds:
-            raise InvalidInput(
-                f"groups must be labels of one kind (integers, numbers or strings) without gaps, got {shown(labels)}"
-            )
         array = np.array([str(label) for label in labels]) if kinds == {"text"} else array
-    if array.dtype.kind not in "biufUSmM" or (array.dtype.kind in "fmM" and (array != array).any()):
+    gaps = array.dtype.kind in "fmM" and bool((array != array).any())
+    if len(kinds) > 1 or "none" in kinds or array.dtype.kind not in "biufUSmM" or gaps:
         raise InvalidInput(
-            f"groups must be integers, numbers or strings without gaps, got {shown(labels)}"
+            f"groups must be labels of one kind (integers, numbers or strings) without gaps, got {shown(labels)}"
         )
     names, codes = np.unique(array, return_inverse=True)
     return Groups(np.asarray(codes, np.int64).reshape(-1), tuple(names.tolist()))
 
 
-def kind_of(label: Any) -> str | None:
-    """What kind of label this is; None where it is none."""
+def kind_of(label: Any) -> str:
+    """What kind of label this is; "none" where it is none."""
     if isinstance(label, (bool, np.bool_)):
         return "flag"
     if isinstance(label, (str, bytes)):
-        return type(label).__name__ if isinstance(label, bytes) else "text"
-    return "number" if isinstance(label, numbers.Real) and label == label else None
+        return "bytes" if isinstance(label, bytes) else "text"
+    return "number" if isinstance(label, numbers.Real) and label == label else "none"
 
 
-def per_group(
-    given: Any,
-    names: tuple[Any, ...],
-    option: str,
-    number: Callable[[Any, str], float],
-    rest: float,
-) -> Vector:
-    """A number for each group: the same for all, one for each in the order of the labels, or by label.
+def limits_of_groups(limits: Any, names: tuple[Any, ...], option: str, n: int) -> Any:
+    """A limit for each group, (groups,): the same for all, one for each in the order of the labels, or by label.
 
-    Groups that a mapping leaves out get `rest`; `number(value, name)` checks one number.
+    Groups that a mapping leaves out have no limit, nor has any group where `limits` is None. Counts
+    (`max_per_group`, `min_per_group`) are at most n, masses at most 1.
 
-    >>> per_group({"b": 2}, ("a", "b"), "max_per_group", lambda x, name: float(x), 9.0).tolist()
-    [9.0, 2.0]
+    >>> limits_of_groups({"b": 2}, ("a", "b"), "max_per_group", 9).tolist()
+    [9, 2]
     """
-    given = unmasked(given, option)
-    if hasattr(given, "to_dict") and hasattr(given, "index"):
-        given = given.to_dict()
-    if isinstance(given, Mapping):
-        numbers_of = np.full(len(names), rest)
-        place = {name: at for at, name in enumerate(names)}
-        for label, value in given.items():
-            if label not in place:
-                raise InvalidInput(
-                    f"{option}: there is no group {shown(label)}{_hint(label, names)}"
-                )
-            numbers_of[place[label]] = number(value, f"{option} of group {shown(label)}")
-        return numbers_of
-    if isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) > 0:
-        if len(given) != len(names):
+    counts, least = option.endswith("per_group"), option.startswith("min")
+    most = n if counts else 1.0
+    result = np.full(len(names), 0 if least else most, np.int64 if counts else np.float64)
+
+    def read_limit(value: Any, name: str, lowest: int = 0) -> float:
+        if counts:
+            return min(as_integer(value, name, lowest), n)
+        share = as_number(value, name, allow_equal=True)
+        if least and share > 1.0:
+            raise InvalidInput(f"{name} must be at most 1, got {share:g}")
+        return min(share, 1.0)
+
+    limits = unmasked(limits, option)
+    if hasattr(limits, "to_dict") and hasattr(limits, "index"):
+        limits = limits.to_dict()
+    if limits is None:
+        return result
+    if not isinstance(limits, (Mapping, list, tuple)) and np.ndim(limits) == 0:
+        result[:] = read_limit(limits, option, 1)
+        return result
+    if not isinstance(limits, Mapping):
+        if len(limits) != len(names):
             raise InvalidInput(
                 f"{option} must be a number, a mapping from labels, or one number for each of the {len(names)} groups, "
-                f"got {len(given)} numbers"
+                f"got {len(limits)} numbers"
             )
-        return np.array(
-            [
-                number(value, f"{option} of group {shown(names[at])}")
-                for at, value in enumerate(given)
-            ]
-        )
-    return np.full(len(names), number(given, option))
-
-
-def as_counts(given: Any, names: tuple[Any, ...], option: str, n: int) -> Any:
-    """Counts of entries of each group: an int for all of them, else (groups,); none is above n.
-
-    One number for all is at least 1, one of several may be 0.
-    """
-    if isinstance(given, (Mapping, list, tuple)) or np.ndim(given) > 0 or hasattr(given, "to_dict"):
-        rest = 0 if option.startswith("min") else n
-        return per_group(
-            given, names, option, lambda x, name: min(as_integer(x, name, 0), n), rest
-        ).astype(np.int64)
-    return min(as_integer(given, option, 1), n)
-
-
-def as_shares(given: Any, names: tuple[Any, ...], option: str, n: int) -> Vector:
-    """Masses of each group, (groups,); none is above one or below zero."""
-    rest = 0.0 if option.startswith("min") else 1.0
-    shares = per_group(
-        given, names, option, lambda x, name: as_number(x, name, allow_equal=True), rest
-    )
-    if option.startswith("min") and (shares > 1.0).any():
-        g = int(np.argmax(shares))
-        raise InvalidInput(
-            f"{option} of group {shown(names[g])} must be at most 1, got {shares[g]:g}"
-        )
-    return np.minimum(shares, 1.0)
-
-
-def numbers_of(given: Any, groups: int, rest: int) -> Indices:
-    """What `as_counts` made, as one number for each group; `rest` where there is none."""
-    return np.broadcast_to(np.asarray(rest if given is None else given, np.int64), (groups,))
+        limits = dict(zip(names, limits, strict=True))
+    place = {name: at for at, name in enumerate(names)}
+    for label, value in limits.items():
+        if label not in place:
+            raise InvalidInput(f"{option}: there is no group {shown(label)}{_hint(label, names)}")
+        result[place[label]] = read_limit(value, f"{option} of group {shown(label)}")
+    return result
 
 
 def _hint(label: Any, names: tuple[Any, ...]) -> str:

@@ -22,7 +22,7 @@ from ..rules import Rules
 from ..spaces import Space, Units, as_space
 from .conditions import Conditions, group_conditions, together
 from .feasibility import conflict
-from .groups import as_counts, as_groups, as_shares
+from .groups import as_groups, limits_of_groups
 from .nearest import nearest_member
 from .simplex import is_distribution, largest
 
@@ -128,8 +128,8 @@ class SparseSimplex:
         object.__setattr__(self, "groups", codes)
         object.__setattr__(self, "labels", names)
         for name in limits:
-            read = as_counts if name.endswith("per_group") else as_shares
-            object.__setattr__(self, name, read(getattr(self, name), names, name, n))
+            limit = limits_of_groups(getattr(self, name), names, name, n)
+            object.__setattr__(self, name, limit)
 
     @cached_property
     def rules(self) -> Rules:

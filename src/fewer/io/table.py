@@ -11,7 +11,7 @@ import polars as pl
 import scipy.sparse as sp
 
 from .._validation import InvalidInput, Vector
-from ..parallel import in_threads
+from ..threads import in_threads
 from .cells import Parsed, Problem, parsed
 
 Refuse = Callable[[InvalidInput], None]

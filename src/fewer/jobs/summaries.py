@@ -65,7 +65,7 @@ class Summary:
         return bool(self.state.exact)
 
     def merge(self, *others: "Summary") -> "Summary":
-        """The summary of all rows, from those of blocks in the order of their rows; always in the same tree.
+        """Return the summary of all rows, from those of blocks in the order of their rows; always in the same tree.
 
         >>> summarize([1.0, 2.0], "bins").merge(summarize([2.0], "bins")).rows
         3
@@ -83,7 +83,7 @@ class Summary:
         return replace(self, state=merged_in_tree(states, type(self.state).merged))
 
     def solve(self, k: int, **options: Any) -> Result:
-        """The answer of the job; `indices` are columns, or positions of rows in the order in which they were merged.
+        """Return the answer of the job; `indices` are columns, or positions of rows in the order in which they were merged.
 
         Options are those of the job's function that are about the search: `solver`, `time_limit`,
         `rng`, `callback`; of points `min_weight`, `max_weight`, `equal_weights`; of bins `grid` and
@@ -237,8 +237,8 @@ def _terms_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 def _dims_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
-    schema, named = schema_of(block.X, options), is_frame(block.X)
-    return DimsSummary.of(block, DimsPlan(schema, named, None, options.max_memory))
+    plan = DimsPlan(schema_of(block.X, options), None, options.max_memory)
+    return DimsSummary.of(block, plan)
 
 
 def _dims_answer(summary: Any, k: Any, options: Any) -> Result:

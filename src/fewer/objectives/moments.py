@@ -23,6 +23,7 @@ from .matrix import (
     scaled,
     sized_matrix,
 )
+from .quadratic import QuadraticForm
 from .tall import is_tall, tall_factor
 
 __all__ = ["Moments", "as_matrix"]
@@ -42,7 +43,7 @@ SQUARABLE = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(QuadraticForm):
     """How far the expectations of some functions are from given ones: least squares; the paper's section 4.2.
 
         F[p] = ‖A p - b‖² + ridge ‖p‖²,   or Σ_i w_i (A p - b)_i² + ridge ‖p‖² with row weights w
@@ -452,36 +453,14 @@ class Moments:
         residual = self.residual(units, weights)
         return float(self._out(float(residual @ residual) + self._ridge * float(weights @ weights)))
 
-    def value(self, p: Vector) -> float:
-        """‖A p - b‖² + ridge ‖p‖²; only the columns where p is positive are touched."""
-        units = p.nonzero()[0]
-        return self.value_at(units, p[units])
-
     def loss(self, p: Vector) -> float:
         """‖A p - b‖²."""
         units = p.nonzero()[0]
         residual = self.residual(units, p[units])
         return float(self._out(float(residual @ residual)))
 
-    def gradient(self, p: Vector) -> Vector:
-        """2 Aᵀ(A p - b) + 2 ridge p."""
-        units = np.flatnonzero(p)
-        return np.asarray(-2.0 * self.slopes(units, p[units]))
-
-    def _fit(self, face: Indices) -> tuple[Vector, float]:
-        part = self._from_target(face)
-        weights = simplex_weights(self._with_ridge(part.T @ part, face, face), np.zeros(face.size))
-        residual = part @ weights
-        return weights, float(
-            self._out(float(residual @ residual) + self._ridge * float(weights @ weights))
-        )
-
     def best_on(self, face: Indices) -> Vector:
         """The least-squares weights on the simplex of the face, by an active-set method exact to rounding."""
         p = np.zeros(self.space.size)
-        p[face], _ = self._fit(face)
+        p[face] = simplex_weights(self.centred(face, face), np.zeros(face.size))
         return p
-
-    def value_on(self, face: Indices) -> float:
-        """The squared error of `best_on`."""
-        return self._fit(face)[1] if face.size else np.inf

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .._validation import (
     Indices,
@@ -18,19 +17,18 @@ from .._validation import (
     as_vector,
     shown,
 )
-from ..active_set import simplex_weights
 from ..codes import as_csr
 from ..deadline import Deadline
 from ..distances import Matrix
 from ..lazy_rows import LazyRows, some_rows
 from ..similarity import Similarity
 from ..spaces import Atoms, Space
-from .mmd import MOST_OFFSET
 from .pairs import PRECISE, check, image, own_block, own_image, spans, tile_rows
+from .quadratic import Discrepancy
 
 
 @dataclass(frozen=True, eq=False)
-class RowsMMD:
+class RowsMMD(Discrepancy):
     """Maximum mean discrepancy over the rows of a data set, whose matrix of similarities is never formed.
 
         F[p] = MMD²(p, t) = pᵀKp - 2 cᵀp + constant,   c = K t, constant = tᵀKt for a target t
@@ -111,19 +109,6 @@ class RowsMMD:
         return self.similarity.centre(self.rows)
 
     @cached_property
-    def smoothness(self) -> float:
-        """Twice the largest eigenvalue of K."""
-        size = self.space.size
-        everything = np.arange(size)
-        if size <= 1000:
-            return 2.0 * float(np.linalg.eigvalsh(self.cross(everything, everything))[-1])
-        K = LinearOperator(
-            (size, size), lambda v: self._image(everything, v.reshape(-1)), dtype=np.float64
-        )
-        top = eigsh(K, k=1, return_eigenvectors=False, v0=np.ones(size), tol=1e-4)[0]
-        return 2.0 * 1.001 * float(top)  # Lanczos comes from below
-
-    @cached_property
     def diagonal(self) -> Vector:
         """The similarity of each row to itself, (size,)."""
         return self.similarity.itself(self.rows)
@@ -132,36 +117,6 @@ class RowsMMD:
     def entry_cost(self) -> float:
         """One multiplication for each column, and what a similarity costs."""
         return float(self.rows.shape[1]) + 20.0
-
-    @property
-    def lower_bound_attained(self) -> bool:
-        """The target itself is a distribution."""
-        return True
-
-    @property
-    def lower_bound(self) -> float:
-        """A squared distance is never negative."""
-        return 0.0
-
-    @property
-    def rounding(self) -> float:
-        """How far the last digits of similarities may move F."""
-        return float(4.0 * np.finfo(float).eps * np.abs(self.diagonal).max())
-
-    @cached_property
-    def scale(self) -> float:
-        """The mean squared distance of a row from the target, which no offset of K changes; above zero."""
-        distances = self.diagonal - 2.0 * self.mean + self.constant
-        return max(float(np.abs(distances).mean()), float(np.finfo(float).tiny))
-
-    @cached_property
-    def _offset(self) -> bool:
-        """Whether most of K is an offset, beside which rounding hides squared distances."""
-        return bool(np.abs(self.diagonal).mean() > MOST_OFFSET * self.scale)
-
-    def linear(self, units: Indices) -> Vector:
-        """K t at these entries."""
-        return self.mean[units]
 
     @cached_property
     def _prepared(self) -> Any:
@@ -189,8 +144,8 @@ class RowsMMD:
             block *= self.labels[units][:, None] == self.labels[others][None, :]
         return np.asarray(block)
 
-    def _image(self, units: Indices, weights: Vector) -> Vector:
-        """K p for p with these weights, (size,)."""
+    def image(self, units: Indices, weights: Vector) -> Vector:
+        """K q for these weights, (size,)."""
         args = self.similarity, self._dtype, self._centre, self.memory
         if self.labels is None:
             return image(self.rows, self.rows[units], weights, *args)
@@ -201,39 +156,6 @@ class RowsMMD:
                 some_rows(self.rows, here), self.rows[units[mine]], weights[mine], *args
             )
         return total
-
-    def slopes(self, units: Indices, weights: Vector) -> Vector:
-        """Minus half the gradient at these weights, K (t - q), (size,)."""
-        return np.asarray(self.mean - self._image(units, weights))
-
-    def value_at(self, units: Indices, weights: Vector) -> float:
-        """(q - t)ᵀ K (q - t) for these weights on these entries, never below zero."""
-        block = self.cross(units, units)
-        if self._offset:
-            block = block - self.mean[units] - self.mean[units][:, None] + self.constant
-            return max(float(weights @ block @ weights), 0.0)
-        inner = weights @ (block @ weights)
-        return max(float(inner - 2.0 * (self.mean[units] @ weights) + self.constant), 0.0)
-
-    def value(self, p: Vector) -> float:
-        """(p - t)ᵀ K (p - t), never below zero; only rows where p is not zero are touched."""
-        units = np.flatnonzero(p)
-        return self.value_at(units, p[units])
-
-    def gradient(self, p: Vector) -> Vector:
-        """2 K (p - t), from the rows where p is not zero."""
-        units = np.flatnonzero(p)
-        return np.asarray(-2.0 * self.slopes(units, p[units]))
-
-    def best_on(self, face: Indices) -> Vector:
-        """The best weights on the simplex of the face, by an active-set method exact to rounding."""
-        p = np.zeros(self.space.size)
-        p[face] = simplex_weights(self.cross(face, face), self.mean[face])
-        return p
-
-    def value_on(self, face: Indices) -> float:
-        """The discrepancy of `best_on`."""
-        return self.value(self.best_on(face)) if face.size else np.inf
 
 
 def precision(rows: Any, others: int) -> type:

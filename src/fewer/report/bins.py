@@ -173,6 +173,11 @@ class HistogramStudy(Study):
         """The number of bins."""
         return int(self.counts.size)
 
+    @property
+    def scope(self) -> str:
+        """What there is to choose from, in words."""
+        return f"bars over {self.size} bins" if self.contiguous else super().scope
+
     @cached_property
     def target(self) -> Vector:
         """The histogram as shares."""

@@ -60,6 +60,13 @@ class DimsStudy(Study):
             return UNBOUNDED
         return len(self.allowed)
 
+    @property
+    def scope(self) -> str:
+        """What there is to choose from, in words."""
+        units, rows = self.problem.units, len(self.problem.summary.weights)
+        whole = "" if units.labels is None else f" in whole units ({len(units)} in all)"
+        return f"of {len(units.columns(self.allowed))} columns{whole} for {rows} rows"
+
     @cached_property
     def names(self) -> list[Any]:
         """The names of all columns, or their numbers."""
@@ -122,7 +129,7 @@ class DimsStudy(Study):
             name = "cost" if labels is None else "cost of the unit"
             table[name] = taken(self.problem.costs, self.number[columns])
         table["index"] = columns.tolist()
-        if self.rows.origin.any() or self.problem.summary.levels is not None:
+        if self.rows.origin.any() or self.problem.summary.levels:
             origin = self.rows.origin
             table["baseline"] = [
                 self.problem.summary.label(i, int(origin[i])) for i in table["index"]

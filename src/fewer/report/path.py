@@ -32,7 +32,7 @@ Watch = Callable[[str], AbstractContextManager[Any]]
 FUNCTIONS: dict[str, Any] = {"points": points, "bins": bins, "terms": terms, "dims": dims}
 ROLES = {"points": "labels", "terms": "y"}
 """The option that has an entry for each row, beside `sample_weight`."""
-OF_PATHS = {"terms": {"test"}, "points": {"n_criticisms"}}
+OF_PATHS = {"terms": {"test"}, "points": {"n_criticisms", "captions"}}
 """Options of a path that the function does not have."""
 DEFAULT_SEARCH = {"solver": "auto", "time_limit": None, "rng": 0}
 """How answers are searched for."""
@@ -272,7 +272,8 @@ def path(
     baselines : bool
         Whether to compare with baselines.
     n_criticisms : int
-        Of points, how many of the rows that are represented worst are listed.
+        Of points, how many of the rows that are represented worst are listed. A further option of
+        points are `captions`, columns (N,) by name that are shown beside the rows.
     solver, time_limit, rng, progress
         As in the function, for each search; `rng` is a seed here.
     **options

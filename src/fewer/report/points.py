@@ -94,6 +94,11 @@ class PointsStudy(Study):
         """The number of rows of X to choose from."""
         return int(np.searchsorted(self.used, self.ready.sample.size))
 
+    @property
+    def scope(self) -> str:
+        """What there is to choose from, in words."""
+        return f"of {self.size} rows"
+
     @cached_property
     def used(self) -> Indices:
         """The rows of X and of the target that are compared."""

@@ -63,6 +63,11 @@ class Study(ABC):
     def size(self) -> int:
         """The number of units to choose from."""
 
+    @property
+    def scope(self) -> str:
+        """What there is to choose from, in words."""
+        return self.unit if self.size == UNBOUNDED else f"of {self.size} {self.unit}"
+
     @abstractmethod
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
@@ -225,6 +230,12 @@ class BlocksStudy(Study):
     def size(self) -> int:
         """The number of units to choose from, where that is known."""
         return self.first.words.total or UNBOUNDED
+
+    @property
+    def scope(self) -> str:
+        """What there is to choose from, in words."""
+        scope = super().scope.replace("points", "rows")
+        return f"{scope} for the rows" if self.job == "dims" else scope
 
     def solve(self, k: Any, **search: Any) -> Result:
         """Return the answer; how it is searched for was decided with the study."""

@@ -15,7 +15,7 @@ from ..deadline import Deadline
 from ..jobs.terms.options import LOSSES, TermsOptions
 from ..jobs.terms.terms import track
 from ..jobs.terms.tracking import Tracked
-from ..objectives.matrix import scaled, typical_size
+from ..objectives.matrix import largest_size, scaled
 from ..programmes import nonnegative_least_squares
 from ..result import Result
 from ..spaces import Atoms
@@ -83,7 +83,7 @@ class TermsStudy(Study):
     def near_one(self) -> tuple[Any, Vector, int]:
         """A and b divided by 2**e, and e: 0 unless squares of entries leave the range of floats."""
         A, b = self.data.X, self.data.y
-        size = max(typical_size(np.asarray(A, np.float64)), float(np.abs(b).max()))
+        size = max(largest_size(np.asarray(A, np.float64)), float(np.abs(b).max()))
         power = int(np.frexp(size)[1])
         power = power if abs(power) > MAX_EXPONENT else 0
         return scaled(A, -power), np.asarray(scaled(b, -power)), power
@@ -99,7 +99,7 @@ class TermsStudy(Study):
         weights = self.data.sample_weight
         if weights is not None:
             residual = residual * np.sqrt(weights / np.mean(weights))
-        return float(scaled(typical_size(residual), power))
+        return float(scaled(math.sqrt(float(np.mean(np.square(residual)))), power))
 
     def facts(self, result: Result) -> dict[str, float]:
         """Return the error, the variance explained, the value and the turnover."""

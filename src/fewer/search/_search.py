@@ -49,11 +49,6 @@ class Search:
         return np.flatnonzero(self.face.inside)
 
     @property
-    def key(self) -> bytes:
-        """What tells this face from another."""
-        return self.face.inside.tobytes()
-
-    @property
     def lacking(self) -> int:
         """How many dimensions may still be added, at most."""
         costs = np.sort(self.rules.prices[~self.face.inside])

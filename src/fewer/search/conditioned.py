@@ -397,7 +397,7 @@ def with_implied_counts(rules: Rules) -> Rules:
     >>> with_implied_counts(C.rules).fewest.tolist()
     [2, 0]
     """
-    if rules.groups is None or rules.conditions is None or rules.conditions.G is None:
+    if rules.groups is None or rules.conditions is None:
         return rules
     fewest = rules.fewest.copy()
     for row, right in zip(rules.conditions.G, rules.conditions.h, strict=True):

@@ -109,7 +109,7 @@ class CoverageEngine:
 
     def _best(self) -> tuple[Vector | None, float]:
         """The best distribution on the face and F there, remembered."""
-        key = self._search.key
+        key = self._search.face.inside.tobytes()
         if self._known[0] != key:
             states = self.constraint.face(self.support)
             p = self.objective.best_on(states) if states.size else None

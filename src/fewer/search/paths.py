@@ -1,7 +1,8 @@
-"""Where a search begins: the Lawson-Hanson path, with or without the sum constraint, greedily priced."""
+"""Where a search begins: a first answer, and the Lawson-Hanson path with or without the sum constraint."""
 
 import math
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..active_set import climb
 from ..deadline import Deadline
 from ..protocols import Quadratic
 from ..rules import Rules
-from .fit import Fit, steepest_units
+from .fit import Fit, feasible_support, refitted, steepest_units, target_gram
 
 Mask = npt.NDArray[np.bool_]
 
@@ -24,6 +25,12 @@ REACHED = 1e-20
 """Relative value at which the target counts as reached."""
 CLOSED = 1e-9
 """Relative gain of the relaxation below which its bound is as good as it gets."""
+MAX_UNITS_OF_FURTHER_START = 350
+"""Units up to which one more point of the path is worth its time."""
+FIRST_UNITS = 64
+"""Units looked at for a first answer."""
+MAX_SUM_ERROR = 0.15
+"""How far from one the weights of the path without the sum constraint may sum before the other path is tried."""
 POINTLESS = 1e-2
 """Share of the first value below which no bound is worth having."""
 
@@ -46,26 +53,24 @@ Walk = Generator[Path, None, Path]
 """A search that shows where it stands when it may be stopped, and returns where it ends."""
 
 
-def stopped(walk: Walk, deadline: Deadline) -> tuple[Indices, Vector]:
-    """Where a walk ends, or stands when the time is over or the caller wants to stop."""
+def stopped(walk: Walk, deadline: Deadline) -> Path:
+    """Where a walk ends, or stands when the time is over."""
     while True:
         try:
-            found = next(walk)
+            path = next(walk)
         except StopIteration as end:
-            final: tuple[Indices, Vector] = end.value
-            return final
+            return end.value  # type: ignore[no-any-return] # what a walk returns
         if deadline.passed:
-            return found
+            return path
 
 
-def paused(walk: Walk) -> Generator[None, None, tuple[Indices, Vector]]:
+def paused(walk: Walk) -> Generator[None, None, Path]:
     """A walk of which only the end matters."""
     while True:
         try:
             next(walk)
         except StopIteration as end:
-            final: tuple[Indices, Vector] = end.value
-            return final
+            return end.value  # type: ignore[no-any-return] # what a walk returns
         yield
 
 
@@ -118,10 +123,50 @@ def walked(
     return units[order], weights[order]
 
 
-def prepared(problem: Any) -> Iterator[None]:
-    """Compute what every search needs of all units, with pauses."""
-    if hasattr(problem, "prepare"):
-        yield from problem.prepare()
+def first_answer(problem: Quadratic, rules: Rules) -> Fit:
+    """The best weights on units near the target among a few that are evenly spread: quick, however many there are."""
+    fewest, most = rules.sizes
+    listed = np.flatnonzero(rules.open)
+    some = np.linspace(0, len(listed) - 1, max(FIRST_UNITS, 2 * fewest)).astype(np.int64)
+    units = np.union1d(listed[some], rules.include)
+    nearest = units[np.argsort(np.diag(target_gram(problem, units, units)))]
+    size = max(fewest, min(most, FIRST_UNITS // 2))
+    return refitted(problem, rules, feasible_support(problem, rules, nearest, size))
+
+
+def path_supports(
+    problem: Quadratic, rules: Rules
+) -> Generator[tuple[bool, Indices] | None, None, None]:
+    """Supports from the path without the sum constraint: at k units, from there a sixth further with it, and without.
+
+    Each is the k heaviest units of where the path stands. Where it ends early, or its weights do
+    not nearly sum to one, also from the path with the constraint from the beginning. Whenever the
+    first path has doubled, where it stands (False); the others are True, and None is a pause.
+    """
+    k, size = rules.sizes[1], FIRST_UNITS
+    more, walk = k + max(16, k // 6), walked(problem, rules, k, summed=False)
+    while True:
+        try:
+            units, weights = next(walk)
+        except StopIteration as end:
+            free: Path = end.value
+            break
+        doubled = len(units) >= size
+        size = 2 * len(units) if doubled else size
+        heaviest = units[np.argsort(-weights, kind="stable")]
+        yield (False, feasible_support(problem, rules, heaviest)) if doubled else None
+    yield True, feasible_support(problem, rules, free[0])
+    if len(free[0]):
+        loose = replace(rules, min_weight=0.0, max_weight=1.0)
+        first = refitted(problem, loose, np.sort(free[0]))
+        bent = yield from paused(walked(problem, rules, more, True, (first.units, first.weights)))
+        yield True, feasible_support(problem, rules, bent[0])
+    if len(free[0]) == k and k <= MAX_UNITS_OF_FURTHER_START:
+        free = yield from paused(walked(problem, rules, more, False, free))
+        yield True, feasible_support(problem, rules, free[0])
+    if len(free[0]) < k or abs(free[1].sum() - 1.0) > MAX_SUM_ERROR:
+        summed = yield from paused(walked(problem, rules, more, summed=True))
+        yield True, feasible_support(problem, rules, summed[0])
 
 
 def simplex_bound(problem: Any, rules: Rules, fit: Fit) -> float:

@@ -11,16 +11,52 @@ import numpy as np
 from .._validation import Indices, Vector
 from ..deadline import Deadline
 from ..rules import Rules
-from ._gather import BLAS_WORK, Pools
-from ._starts import capped, opening, starts
 from .additions import QuadraticAdditions, additions
 from .engine import Branch
-from .fit import NONE, Answers, Fit, affordable, polished, refit_cost, refitted, target_gram
-from .paths import REACHED, lower_bound_of, relaxed_bounds, simplex_bound
+from .fit import (
+    NONE,
+    Answers,
+    Fit,
+    affordable,
+    polished,
+    promising,
+    refit_cost,
+    refitted,
+    target_gram,
+)
+from .paths import (
+    REACHED,
+    first_answer,
+    lower_bound_of,
+    path_supports,
+    relaxed_bounds,
+    simplex_bound,
+)
 from .pool import CandidatePool, move_work
 from .relaxation import PROVABLE, Relaxations
 
 # Tuned by `python benchmarks/against.py a220a01`: values and seconds beside the search before engines.
+WHOLE = 600
+"""Up to this many units all are candidates."""
+WIDE = 2000
+"""Candidates of a pool, at least; at most twice as many, but for a very large k."""
+PER_UNIT, CELLS = 20, 1.6e6
+"""Candidates for each of the k units, while k times the pool is no more than so many cells."""
+AROUND = 256
+"""Candidates of a pool beside the support where slopes are cheap, at least; half of k where that is more."""
+POOL_WORK = 1e9
+"""Multiplications that forming the matrix of a pool may cost."""
+POOL_SHARE = 0.4
+"""The share of `max_memory` for a pool's matrix and tables."""
+PER_SECOND = 4e6
+"""Entries of a pool's matrix for each second of a time limit."""
+RANDOM_SHARE = 0.3
+"""The share of random units in a pool that is not everything."""
+POOL_PATIENCE, KERNEL_POOL_PATIENCE = 1.5e6, 6e4
+"""Work of perturbations after which a pool that is not everything is renewed, in roots of the work of a move; the same
+where F is known by entries of H alone."""
+BLAS_WORK = 0.25
+"""Work of a multiplication by BLAS: it makes four while the search makes one."""
 FIRST_FILLED = 128
 """Units that are added before a first answer is given."""
 ENOUGH = 1e-3
@@ -33,8 +69,6 @@ FEW_UNITS = 14
 """So many units or fewer get at least twice that: moves are cheap, and local optima far apart."""
 FEWEST_IDLE, IDLE_PER_UNIT, MOVES_PER_PERTURBATION = 20, 2, 8
 """Perturbations in a row without a gain that are enough for few units, and for each of them; their moves, about."""
-IDLE_POOLS, KERNEL_IDLE_POOLS = 1, 1
-"""The same where a pool is not everything: pools in a row without a gain; and for entries of H alone."""
 TOLERATED, MOVED = 0.05, 5
 """How far above the best answer a search may go on from, as a share of its value, where F is not known by entries of H
 alone; after how many such steps a small pool is gathered anew around where it stands."""
@@ -50,8 +84,8 @@ PROVEN_GAP = 1e-7
 BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
 PROVABLE_ATTAINED = 2000
-"""Units up to which it does so under a time limit where F reaches its lower bound outside the constraint: the convex relaxation would say
-nothing there, and a proof takes hours."""
+"""Units up to which a proof forms their whole matrix under a time limit, where F reaches its lower bound outside the
+constraint: the convex relaxation would say nothing there, and a proof takes hours."""
 SPECTRAL = 150
 """Units from which on a proof starts from the best value, where F reaches its lower bound outside the constraint: with
 fewer, hundreds of rounds are cheap, and rounds from no multipliers end nearer to the optimum of the relaxation."""
@@ -66,23 +100,31 @@ LOOSE_BUDGET = 1e8
 
 
 class QuadraticEngine:
-    """F[p] = pᵀHp - 2cᵀp + constant over at most k weighted units, all rules of a `SparseSimplex` kept.
+    """F[p] = pᵀHp - 2cᵀp + constant over at most k weighted units, all rules kept.
 
     The support grows along an active-set path of non-negative least squares; it is improved by
     swaps in a pool of candidates, which is everything where that is not much and else gathered
     around the answer again and again.
     """
 
-    def __init__(self, problem: Any, rules: Rules, deadline: Deadline) -> None:
+    def __init__(
+        self, problem: Any, rules: Rules, deadline: Deadline, width: int | None = None
+    ) -> None:
         self.problem, self.rules, self.deadline = problem, rules, deadline
-        self.pools = Pools(problem, rules, deadline)
+        self.centred = hasattr(problem, "centred")  # else F is known by entries of H alone
+        self.entry_cost = float(getattr(problem, "entry_cost", 1.0))
+        self.open = int(rules.open.sum())
+        self.width = self._pool_width() if width is None else width
         self.best: Fit | None = None
         self._pool: CandidatePool | None = None
+        self._spent, self._gathered = (
+            0.0,
+            0,
+        )  # the work in pools that are gone, and how many drew at random
         self._starts: list[Indices] = []
         self._pool_began, self._moved = 0.0, 0
         self._simplex_bound = -math.inf
-        self._growing = self._start()
-        self._improving: Answers | None = None
+        self._growing, self._improving = self._start(), self._improved()
         self._relaxations: Relaxations | None = None
         self._loose: Iterator[float | None] | None = None
 
@@ -101,38 +143,35 @@ class QuadraticEngine:
     @property
     def work(self) -> float:
         """Multiplications so far, about."""
-        counted = BLAS_WORK * float(self.problem.work) if self.pools.counts else 0.0
-        proof = 0.0 if self._relaxations is None else self._relaxations.work
-        pool = 0.0 if self._pool is None else self._pool.work
-        return self.pools.spent + pool + proof + counted
+        counted = BLAS_WORK * float(getattr(self.problem, "work", 0.0))
+        parts = [part.work for part in (self._relaxations, self._pool) if part is not None]
+        return self._spent + counted + sum(parts)
 
     @property
     def patience(self) -> float:
         """Work of idle perturbations: more where pools have to be renewed on the way; 0 where nothing can be gained."""
         if self._reached or (self._pool is not None and self._hopeless(self._pool)):
             return 0.0
-        if self.pools.width < self.pools.open:
-            pools = IDLE_POOLS if self.pools.centred else KERNEL_IDLE_POOLS
-            return pools * (
-                self.pools.patience
-                + BLAS_WORK * self.pools.entry_cost * float(self.pools.width) ** 2
-            )
-        each = MOVES_PER_PERTURBATION * move_work(self.rules.sizes[1], self.pools.open)
-        most = (PATIENCE if self.pools.centred else KERNEL_PATIENCE) * (
-            1.0 + FEW_UNITS / self.rules.sizes[1]
-        )
-        most = max(
-            most, MATRIX_SHARE * BLAS_WORK * self.pools.entry_cost * float(self.pools.open) ** 2
-        )
-        return min(most, (FEWEST_IDLE + IDLE_PER_UNIT * self.pools.open) * each)
+        matrix = BLAS_WORK * self.entry_cost * float(self.width) ** 2
+        if self.width < self.open:
+            return self._pool_patience + matrix
+        k = self.rules.sizes[1]
+        each = MOVES_PER_PERTURBATION * move_work(k, self.open)
+        most = (PATIENCE if self.centred else KERNEL_PATIENCE) * (1.0 + FEW_UNITS / k)
+        most = max(most, MATRIX_SHARE * matrix)
+        return min(most, (FEWEST_IDLE + IDLE_PER_UNIT * self.open) * each)
+
+    @property
+    def _pool_patience(self) -> float:
+        """Work of perturbations in one pool that is not everything."""
+        each = POOL_PATIENCE if self.centred else KERNEL_POOL_PATIENCE
+        return each * math.sqrt(move_work(self.rules.sizes[1], self.width))
 
     def answer(self) -> Vector | None:
         """The weights on all units."""
         if self.best is None:
             return None
-        p = np.zeros(self.rules.n)
-        p[self.best.units] = self.best.weights
-        return p
+        return self.best.on_all(self.rules.n)
 
     def _take(self, found: Fit | None) -> bool:
         """Move to an answer if it is better; whether it is."""
@@ -178,28 +217,29 @@ class QuadraticEngine:
         Where F is known by entries of H alone, slopes cost more than the path gains: it grows in a
         pool instead.
         """
-        yield from opening(self.problem, self.rules)
-        if not self.pools.centred and not self.rules.bounded and not len(self.rules.include):
+        yield first_answer(self.problem, self.rules)
+        if hasattr(self.problem, "prepare"):
+            yield from self.problem.prepare()
+        if not self.centred and not self.rules.bounded and not len(self.rules.include):
             yield from self._filled()
             return
-        for begun in starts(self.problem, self.rules, self.deadline):
-            if begun is None:
+        for start in path_supports(self.problem, self.rules):
+            if start is None:
                 yield None
                 continue
-            units, found = begun
-            if units is not None:
-                self._starts.append(units)
-            yield found
-            if self._compared():
+            ends, units = start
+            if not affordable(self.deadline, refit_cost(len(units))):
                 return
-        for better in capped(self.problem, self.rules, self.best):
-            yield better
-            if self._compared():
+            if ends:
+                self._starts.append(units)
+            fit = refitted(self.problem, self.rules, units)
+            yield fit
+            if self._compared() or fit.value <= REACHED * self.problem.constant:
                 return
 
     def _compared(self) -> bool:
         """Bound F over the whole simplex from where the answer is; whether nothing can be gained any more."""
-        if self.pools.centred and self.best is not None and not self._reached:
+        if self.centred and self.best is not None and not self._reached:
             self._simplex_bound = max(
                 self._simplex_bound, simplex_bound(self.problem, self.rules, self.best)
             )
@@ -208,11 +248,11 @@ class QuadraticEngine:
     def _filled(self) -> Answers:
         """Best additions in a pool of everything, or of random units; an answer whenever the support has doubled."""
         k, units = self.rules.sizes[1], np.flatnonzero(self.rules.open)
-        if not affordable(self.deadline, self.pools.entry_cost * float(self.pools.width) ** 2):
+        if not affordable(self.deadline, self.entry_cost * float(self.width) ** 2):
             return
-        if self.pools.width < len(units):
-            units = np.sort(np.random.default_rng(0).choice(units, self.pools.width, replace=False))
-        self._pool, size = self.pools.of(units), 0
+        if self.width < len(units):
+            units = np.sort(np.random.default_rng(0).choice(units, self.width, replace=False))
+        self._pool, size = self._pool_of(units), 0
         while size < k:
             size = min(max(FIRST_FILLED, 2 * size), k)
             self._pool.fill(size)
@@ -222,8 +262,6 @@ class QuadraticEngine:
 
     def improve(self, moves: int) -> int:
         """A stretch of local search from each start, in pools that are renewed while that helps."""
-        if self._improving is None:
-            self._improving = self._improved()
         for found in self._improving:
             self._take(found)
             return 1
@@ -234,10 +272,10 @@ class QuadraticEngine:
         if self._reached or self.best is None:
             return
         k = self.rules.sizes[1]
-        if not affordable(self.deadline, refit_cost(k) + k * float(self.pools.width) ** 2):
+        if not affordable(self.deadline, refit_cost(k) + k * float(self.width) ** 2):
             return
         best, known = self.best, np.unique(np.concatenate([self.best.units, *self._starts]))
-        pool = self.pools.around(best, known) if self._pool is None else self._pool
+        pool = self._pool_around(best, known) if self._pool is None else self._pool
         for units in self._starts or [pool.support]:
             pool.stand(np.sort(units))
             while pool.improve(self._brief(pool)) == self._brief(pool):
@@ -260,10 +298,10 @@ class QuadraticEngine:
     ) -> Generator[Fit | None, None, CandidatePool]:
         """New pools around the answer, and swaps in each, while that helps."""
         for turn in range(1, MOST_POOLS + 1):
-            if len(pool.units) == self.pools.open or pool.nothing:
+            if len(pool.units) == self.open or pool.nothing:
                 break
             before = found.value
-            pool = self.pools.after(pool, found)
+            pool = self._pool_after(pool, found)
             while pool.improve(self._brief(pool)) == self._brief(pool):
                 yield None
             found = min(found, self._answer_of(pool), key=lambda each: each.value)
@@ -287,34 +325,30 @@ class QuadraticEngine:
         """
         pool = self._pool
         if pool is None or self._hopeless(pool):
-            self.pools.spent += math.inf
+            self._spent += math.inf
             return False
-        if len(pool.units) < self.pools.open and pool.work - self._pool_began > self.pools.patience:
+        if len(pool.units) < self.open and pool.work - self._pool_began > self._pool_patience:
             return self._renewed(pool, self.best)
         if not pool.perturb(rng, self._ceiling()):
             return False
         found = self._answer_of(pool) if pool.promises(self.value) else None
         better = found is not None and self._take(polished(self.problem, self.rules, found))
         self._moved = 0 if better else self._moved + 1
-        if self.pools.follows and (better or self._moved == MOVED):
+        if self.centred and self.width < self.open and (better or self._moved == MOVED):
             here, self._moved = self.best if better else self._answer_of(pool), 0
             better |= self._renewed(pool, here, settles=better)
         return better
 
     def _ceiling(self) -> float:
         """The value below which a search goes on from a worse answer."""
-        if self.pools.centred:
+        if self.centred:
             return (1.0 + TOLERATED) * self.value
-        return (
-            (1.0 + TOLERATED_OF_FEW) * self.value
-            if self.pools.open <= FEW_CANDIDATES
-            else -math.inf
-        )
+        return (1.0 + TOLERATED_OF_FEW) * self.value if self.open <= FEW_CANDIDATES else -math.inf
 
     def _hopeless(self, pool: CandidatePool) -> bool:
         """Whether nothing can be gained: the target is reached, or there is no other support."""
         few = (
-            self.pools.open <= max(len(self.rules.include), self.rules.sizes[1])
+            self.open <= max(len(self.rules.include), self.rules.sizes[1])
             and not self.rules.bounded
         )
         return (
@@ -329,7 +363,7 @@ class QuadraticEngine:
         better = False
         while True:
             assert here is not None  # noqa: S101 - there is a pool, hence an answer
-            before, pool = here.value, self.pools.after(pool, here)
+            before, pool = here.value, self._pool_after(pool, here)
             if settles:
                 pool.replace_lightest()
             pool.improve()
@@ -338,6 +372,44 @@ class QuadraticEngine:
             if not settles or not here.value < before * (1.0 - SETTLED):
                 self._pool, self._pool_began = pool, pool.work
                 return better
+
+    # pools
+
+    def _pool_width(self) -> int:
+        """How many candidates a pool has: as many as memory, time and the cost of their matrix allow."""
+        k = self.rules.sizes[1]
+        if self.centred and self.open > 2 * WIDE:
+            return min(self.open, k + max(AROUND, k // 2))
+        memory = float(getattr(self.problem, "memory", 2**33))
+        return pool_width(self.open, k, self.entry_cost, memory, self.deadline.seconds)
+
+    def _pool_of(self, units: Indices) -> CandidatePool:
+        """A pool of these units; the work of forming its matrix is counted once."""
+        entry = 1.0 if hasattr(self.problem, "work") else BLAS_WORK * self.entry_cost
+        return CandidatePool(self.problem, self.rules, units, entry)
+
+    def _pool_around(self, fit: Fit, known: Indices) -> CandidatePool:
+        """A pool around an answer: what is known, the most promising units, and some random ones."""
+        units = np.flatnonzero(self.rules.open)
+        width = max(self.width, len(known))
+        if width < len(units):
+            share = 0.0 if self.centred else RANDOM_SHARE
+            drawn = int(share * (width - len(known))) if len(units) > 2 * width else 0
+            near = promising(self.problem, self.rules, fit, width - len(known) - drawn)
+            known = np.union1d(known, near)
+            rest = np.setdiff1d(units, known)
+            self._gathered += 1
+            rng = np.random.default_rng(self._gathered)
+            units = np.union1d(known, rng.choice(rest, min(drawn, len(rest)), replace=False))
+        pool = self._pool_of(units)
+        pool.stand(fit.units, fit.weights)
+        return pool
+
+    def _pool_after(self, pool: CandidatePool, fit: Fit) -> CandidatePool:
+        """The pool that follows one that ends, in its place in memory."""
+        self._spent += pool.work
+        pool.release()
+        return self._pool_around(fit, fit.units)
 
     # proofs
 
@@ -407,3 +479,17 @@ class QuadraticEngine:
                 ),
             )
         return (branch,)
+
+
+def pool_width(n: int, k: int, entry_cost: float, memory: float, seconds: float) -> int:
+    """Candidates of a pool for k of n units: as many as memory, a time limit and the cost of their matrix allow.
+
+    >>> pool_width(500, 10, 100.0, 2**30, math.inf), pool_width(10**6, 20, 28.0, 2**30, math.inf)
+    (500, 2000)
+    """
+    per_unit = max(WIDE, min(PER_UNIT * k, int(CELLS / k)))
+    wide = min(per_unit, 2 * WIDE, int(math.sqrt(POOL_WORK / entry_cost)))
+    wide = max(wide, WHOLE, k + WHOLE // 2)
+    fits = int(math.sqrt(2.25 * k * k + POOL_SHARE * memory / 8) - 1.5 * k)
+    in_time = max(int(math.sqrt(PER_SECOND * min(seconds, 1e9))), k + WHOLE // 5)
+    return min(n, max(min(wide, fits, in_time), k + 1))

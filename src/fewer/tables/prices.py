@@ -37,7 +37,7 @@ STEADY = 0.5
 
 
 def resemble_prices(columns: Any, target: Vector) -> bool:
-    """Whether numbers (r, n) and (r,) look like prices in order of time: positive, and each near the one before.
+    """Return whether numbers (r, n) and (r,) look like prices in order of time: positive, and each near the one before.
 
         Σ (x(t) - x(t-1))² <= 0.5 Σ (x(t) - mean x)²
 
@@ -65,7 +65,7 @@ def resemble_prices(columns: Any, target: Vector) -> bool:
 
 
 def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str = "error") -> Any:
-    """Returns of prices from each row to the next, in the container of the prices.
+    """Compute returns of prices from each row to the next, in the container of the prices.
 
         simple  p(t) / p(t-1) - 1
         log     log p(t) - log p(t-1)
@@ -258,7 +258,7 @@ def time_order(table: Any, date: Any = None) -> Order | None:
 
 
 def dates_of(table: Any) -> dict[Any, Vector]:
-    """What in a table has dates, none missing, as seconds from 1970: its index, as dates or as ISO text, and columns.
+    """Return the dates that a table has, none missing, as seconds from 1970, by name: its index (dates or ISO text) and columns.
 
     >>> import pandas as pd
     >>> dates_of(pd.DataFrame({"a": [1.0, 2.0]}, index=["1970-01-02", "1970-01-01"]))
@@ -288,7 +288,7 @@ def instants(column: Column) -> Vector:
 
 
 def instant(text: Any, where: str) -> float:
-    """A date such as 2019-01-31, or with a time, as seconds from 1970.
+    """Return a date such as 2019-01-31, or with a time, as seconds from 1970.
 
     >>> instant("1970-01-02", "--test-from")
     86400.0

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ..._validation import InvalidInput, as_bytes
+from ..._validation import Fix, InvalidInput, as_bytes
 from ...options import OneOf, Options, as_solver, option
 
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
@@ -103,13 +103,13 @@ class DimsOptions(Options):
     def limit(self, k: Any) -> Any:
         """K, which counts columns, or the budget for their costs: exactly one of them is given."""
         if self.budget is not None and self.costs is None:
-            raise InvalidInput(
-                "budget is what may be spent on costs; give costs too, or k to count columns"
-            )
+            fix = Fix("costs")
+            words = f"budget is what may be spent on {fix}; give these too, or k to count columns"
+            raise InvalidInput(words, "budget", [fix])
         if self.costs is not None and self.budget is None:
-            raise InvalidInput(
-                "costs need a budget, what may be spent on them: give budget instead of k"
-            )
+            fix = Fix("budget")
+            words = f"costs need a {fix}, what may be spent on them, instead of k"
+            raise InvalidInput(words, "costs", [fix])
         if (k is None) == (self.budget is None):
             spelled = "k" if self.costs is None else "k or budget"
             which = "neither" if k is None else "both"

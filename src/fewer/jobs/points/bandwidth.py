@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._validation import Indices, InvalidInput, Vector
+from ..._validation import Fix, Indices, InvalidInput, Vector
 from ...bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
 from ...distances import MAX_RELATIVE_ERROR, Matrix, distance_blocks
 from ...objectives.rows_mmd import RowsMMD
@@ -86,9 +86,9 @@ def validated_width(
     many rows k are chosen from, where the sample is a part of them.
     """
     if sample.labels is None:
-        raise InvalidInput(
-            'gamma="cv" needs labels: it is chosen by the cross-validated error of 1-NN'
-        )
+        fix = Fix("labels")
+        words = f'gamma="cv" needs {fix}: it is chosen by the cross-validated error of 1-NN'
+        raise InvalidInput(words, "gamma", [fix])
     name, memory, n = options.similarity, options.max_memory, len(sample.labels)
     most = most_rows(sample.rows.shape[1], memory, options.deadline.seconds)
     kept = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))

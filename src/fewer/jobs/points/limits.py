@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._validation import Indices, InvalidInput, as_units, read, shown, unmasked
-from ...constraints.groups import Groups, as_counts, as_groups, numbers_of
+from ...constraints.groups import Groups, as_groups, limits_of_groups
 from ...constraints.sparse_simplex import SparseSimplex
 from ...spaces import Space
 from ...tables.column import columns_of, role
@@ -45,8 +45,8 @@ class Limits(NamedTuple):
         if options.groups is not None:
             groups = groups_of(X, options.groups, n)
             names = groups.names
-        fewest = _counts(options.min_per_group, names, "min_per_group", n, 0)
-        most = _counts(options.max_per_group, names, "max_per_group", n, n)
+        fewest = limits_of_groups(options.min_per_group, names, "min_per_group", n)
+        most = limits_of_groups(options.max_per_group, names, "max_per_group", n)
         return cls(include, exclude, groups, options, fewest, most)
 
     def kinds(self, n: int, others: int = 0) -> Indices | None:
@@ -97,12 +97,6 @@ class Limits(NamedTuple):
         most = None if self.options.max_per_group is None else self.most[present]
         fewest = None if self.options.min_per_group is None else self.fewest[present]
         return SparseSimplex(space, k, low, high, include, exclude, groups, most, fewest)
-
-
-def _counts(value: Any, names: tuple[Any, ...], option: str, n: int, rest: int) -> Indices:
-    """Read a number of rows for each group, `rest` where there is none."""
-    counts = None if value is None else as_counts(value, names, option, n)
-    return numbers_of(counts, len(names), rest)
 
 
 def rows_named(value: Any, labels: Any, n: int, name: str) -> Indices:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._validation import (
+    Fix,
     InvalidInput,
     Vector,
     as_bytes,
@@ -273,17 +274,17 @@ class PointsOptions(Options):
             )
         limits = [name for name in GROUP_LIMITS if getattr(self, name) is not None]
         if self.groups is None and limits:
-            raise InvalidInput(
-                f"{limits[0]} needs groups: a label for each row, or the name of a column"
-            )
+            fix = Fix("groups")
+            words = "a label for each row, or the name of a column"
+            raise InvalidInput(f"{limits[0]} needs {fix}: {words}", limits[0], [fix])
         if self.groups is not None and not limits:
-            raise InvalidInput(
-                "groups needs min_per_group or max_per_group: how many rows of a group are kept"
-            )
+            one, other = map(Fix, GROUP_LIMITS)
+            words = "how many rows of a group are kept"
+            raise InvalidInput(f"groups needs {one} or {other}: {words}", "groups", [one, other])
         if self.target is None and self.target_weight is not None:
-            raise InvalidInput(
-                "target_weight needs a target: the weights of the rows of X are sample_weight"
-            )
+            own = Fix("sample_weight")
+            words = f"target_weight needs a target: the weights of the rows of X are {own}"
+            raise InvalidInput(words, "target_weight", [own])
         if self.target is not None and self.precomputed:
             raise InvalidInput("target needs rows to compare, got similarity='precomputed'")
         smooth = isinstance(self.similarity, str) and self.similarity in SMOOTH

@@ -103,7 +103,7 @@ class FewerTerms(
         return results
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """The mixture of the columns, `X @ coef_`."""
+        """Return the mixture of the columns, `X @ coef_`."""
         check_is_fitted(self)
         if is_lazy(X):
             return lazily(X, self.predict, None)  # type: ignore[no-any-return]
@@ -111,7 +111,7 @@ class FewerTerms(
         return np.asarray(X @ self.coef_.T)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The coefficient of determination R² of `predict(X)`."""
+        """Return the coefficient of determination R² of `predict(X)`."""
         check_is_fitted(self)
         with (
             our_error(),

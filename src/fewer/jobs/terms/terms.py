@@ -23,7 +23,7 @@ PRICES = "X and y look like prices in order of time: returns='simple' tracks the
 
 @takes(TermsOptions)
 def terms(X: Any, y: Any, k: int, **options: Any) -> Result:
-    """Weights q on at most k columns of X that track y.
+    """Find weights q on at most k columns of X that track y.
 
         min ‖X q - y‖² + ridge ‖q‖²   over q >= 0, Σ q = 1, at most k entries not zero
 

@@ -19,6 +19,7 @@ from ...tables.schema import MEDIANS, Schema, left_out
 from .options import TermsOptions
 
 RULES = ("error", "drop", "impute", "ffill")
+"""What is done about missing values."""
 
 
 def terms_schema(
