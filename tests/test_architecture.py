@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -88,3 +89,10 @@ def test_files_that_a_page_names_are_there(page):
     files = re.findall(r"`([\w/]+\.py)`", page.read_text())
     places = [ROOT / name for name in ("", "src/fewer", "tests", "benchmarks", "docs", "soak")]
     assert [name for name in files if not any((place / name).exists() for place in places)] == []
+
+
+def test_the_page_draws_the_layers_that_are_kept():
+    kept = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in kept if contract["type"] == "layers")
+    drawn = re.search(r"`(cli -> .*?)`", PAGE)[1].split(" -> ")
+    assert drawn == [layer for layer in layers if layer in drawn]

@@ -233,6 +233,12 @@ def test_targets_and_blocks_may_be_sparse_in_any_format(form):
     assert dims(blocks, 1, rng=0).value == dims(np.vstack([CODES, CODES]), 1, rng=0).value
 
 
+def test_a_classifier_of_dense_rows_predicts_sparse_ones():
+    model = FewerPointsClassifier(2, random_state=0).fit(X, np.arange(5) % 2)
+    for form in (sp.coo_matrix, sp.csr_array, sp.dok_array):
+        assert model.predict(form(X)).tolist() == model.predict(X).tolist()
+
+
 def test_blocks_of_other_types_go_together():
     half = in_blocks(X.astype(np.float16), sp.csr_array(X))
     assert len(points(half, 2, rng=0).indices) == 2

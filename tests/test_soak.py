@@ -156,13 +156,30 @@ def case(rng):
 """
 
 
-def soak(folder, *arguments, body="pass", seconds=60, alone=False):
-    (folder / "planted.py").write_text(PLANTED.format(body=body, seconds=seconds, alone=alone))
-    paths = [str(folder), str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
-    command = [sys.executable, "-m", "soak", "--parts", "planted", "--jobs", "1", *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=folder, env=environment, **pipes)
+@pytest.fixture
+def soak(tmp_path):
+    """Starts the campaign of one planted part; what still runs at the end is ended with all its workers."""
+    processes = []
+
+    def start(*arguments, body="pass", seconds=60, alone=False):
+        (tmp_path / "planted.py").write_text(
+            PLANTED.format(body=body, seconds=seconds, alone=alone)
+        )
+        paths = [str(tmp_path), str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+        command = [sys.executable, "-m", "soak", "--parts", "planted", "--jobs", "1", *arguments]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        processes.append(
+            subprocess.Popen(
+                command, cwd=tmp_path, env=environment, start_new_session=True, **pipes
+            )
+        )
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def finished(process):
@@ -170,22 +187,22 @@ def finished(process):
     return process.returncode, out, err
 
 
-def test_a_planted_fault_is_counted_and_the_printed_command_repeats_it(tmp_path):
-    code, out, err = finished(soak(tmp_path, "--cases", "20", "--failures", "1"))
+def test_a_planted_fault_is_counted_and_the_printed_command_repeats_it(soak):
+    code, out, err = finished(soak("--cases", "20", "--failures", "1"))
     tried, wrong = out.splitlines()[1].split()[1:3]
     assert code == 1, err
     assert out.splitlines()[0].split() == ["part", "tried", "wrong", "seconds"]
     assert (tried, 0 < int(wrong) < 20) == ("20", True)
     again = out.split("--case ")[1].split()[0]
-    code, out, _ = finished(soak(tmp_path, "--case", again))
+    code, out, _ = finished(soak("--case", again))
     assert code == 1
     assert "is odd" in out
 
 
-def test_nothing_wrong_exits_0_and_a_part_that_was_never_tried_does_not(tmp_path):
-    assert finished(soak(tmp_path, "--cases", "3", body="draw = 0"))[0] == 0
-    assert finished(soak(tmp_path, "--minutes", "0"))[0] == 1
-    assert finished(soak(tmp_path, "--parts", "nothing"))[0] == 2
+def test_nothing_wrong_exits_0_and_a_part_that_was_never_tried_does_not(soak):
+    assert finished(soak("--cases", "3", body="draw = 0"))[0] == 0
+    assert finished(soak("--minutes", "0"))[0] == 1
+    assert finished(soak("--parts", "nothing"))[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -197,23 +214,23 @@ def test_nothing_wrong_exits_0_and_a_part_that_was_never_tried_does_not(tmp_path
     ],
 )
 def test_a_case_that_hangs_dies_or_raises_is_a_failure_and_the_next_one_runs(
-    tmp_path, body, seconds, sentence
+    soak, body, seconds, sentence
 ):
-    code, out, err = finished(soak(tmp_path, "--cases", "2", body=body, seconds=seconds))
+    code, out, err = finished(soak("--cases", "2", body=body, seconds=seconds))
     assert code == 1, err
     assert out.splitlines()[1].split()[1:3] == ["2", "2"]
     assert sentence in out
 
 
-def test_a_failure_of_a_part_that_must_run_alone_counts_only_when_it_repeats(tmp_path):
+def test_a_failure_of_a_part_that_must_run_alone_counts_only_when_it_repeats(soak):
     body = "new = not Path('seen').exists(); Path('seen').touch(); draw = int(new)"
-    code, out, err = finished(soak(tmp_path, "--cases", "1", body=body, alone=True))
+    code, out, err = finished(soak("--cases", "1", body=body, alone=True))
     assert code == 0, err
     assert out.splitlines()[1].split()[1:3] == ["1", "0"]
 
 
-def test_ctrl_c_prints_the_table_so_far(tmp_path):
-    process = soak(tmp_path, body="draw = 0; Path('begun').touch(); time.sleep(0.01)")
+def test_ctrl_c_prints_the_table_so_far(soak, tmp_path):
+    process = soak(body="draw = 0; Path('begun').touch(); time.sleep(0.01)")
     while not (tmp_path / "begun").exists() and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)

@@ -125,6 +125,8 @@ def _error(left: Block, right: Block) -> Matrix:
 
 def by_differences(squared: Matrix, wanted: Mask, A: Any, B: Any) -> Matrix:
     """Return squared distances (a, b), those `wanted` (a, b) computed anew from the differences of rows A and B."""
+    if sp.issparse(A) != sp.issparse(B):
+        A, B = (rows.toarray() if sp.issparse(rows) else rows for rows in (A, B))
     i, j = np.nonzero(wanted)
     if len(i) > DENSE_SHARE * wanted.size and not sp.issparse(A):
         from scipy.spatial.distance import cdist  # here: few calls need it

@@ -229,8 +229,8 @@ def _terms_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 def _dims_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
-    schema, named = schema_of(block.X, options), is_frame(block.X)
-    return DimsSummary.of(block, DimsPlan(schema, named, None, options.max_memory))
+    plan = DimsPlan(schema_of(block.X, options), None, options.max_memory)
+    return DimsSummary.of(block, plan)
 
 
 def _dims_answer(summary: Any, k: Any, options: Any) -> Result:

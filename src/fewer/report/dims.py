@@ -129,7 +129,7 @@ class DimsStudy(Study):
             name = "cost" if labels is None else "cost of the unit"
             table[name] = taken(self.problem.costs, self.number[columns])
         table["index"] = columns.tolist()
-        if self.rows.origin.any() or self.problem.summary.levels is not None:
+        if self.rows.origin.any() or self.problem.summary.levels:
             origin = self.rows.origin
             table["baseline"] = [
                 self.problem.summary.label(i, int(origin[i])) for i in table["index"]

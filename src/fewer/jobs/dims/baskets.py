@@ -7,7 +7,6 @@ last order apart, and merging joins them. So the states do not depend on where t
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -23,15 +22,8 @@ from ...tables.source import Block, Source
 from .options import DimsOptions
 from .summary import DimsPlan, DimsSummary, most_used
 
-
-class Unknown(Enum):
-    """What stands for a missing item."""
-
-    ITEM = "unknown item"
-
-
-MISSING = Unknown.ITEM
-"""It leaves its order out."""
+MISSING = ("a missing item",)
+"""Stands for a missing item, which leaves its order out; no item is a tuple."""
 MAX_ITEMS = 1_000_000
 """Different items that a long table in blocks may have."""
 
@@ -88,11 +80,11 @@ class BasketsSummary:
         orders = table.shape[0]
         if MISSING in names:
             complete = table[:, [names.index(MISSING)]].toarray()[:, 0] == 0
-            known = [j for j, name in enumerate(names) if name is not MISSING]
+            known = [j for j, name in enumerate(names) if name != MISSING]
             table, names = table[np.flatnonzero(complete)][:, known], [names[j] for j in known]
         frequency = np.bincount(table.indices, minlength=len(names))
         counts = Counter(dict(zip(names, frequency.tolist(), strict=True)))
-        own = DimsPlan(None, True, plan.most, plan.memory)
+        own = DimsPlan(None, plan.most, plan.memory)
         weights, largest = np.ones(table.shape[0]), np.ones(len(names), np.int64)
         states = DimsSummary(table, weights, largest, own, names).folded()
         return cls(states, counts, (), orders, orders - table.shape[0], plan)
@@ -148,7 +140,7 @@ def summary_of_lines(source: Source, k: Any, options: DimsOptions) -> DimsSummar
     if whole is not None:
         table, names, note = baskets_of(as_lines(whole.X), order, item, missing)
         weights, largest = np.ones(table.shape[0]), np.ones(len(names), np.int64)
-        return DimsSummary(table, weights, largest, DimsPlan(None, True), names, note=note)
+        return DimsSummary(table, weights, largest, DimsPlan(None), names, note=note)
     plan = LinesPlan(order, item, missing, most_used(k, options), options.max_memory)
     work, merge = BasketsSummary.of, BasketsSummary.merged
     return source.fold("dims-1", work, plan, merge, canonical_rows(2)).summary()

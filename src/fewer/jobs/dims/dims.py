@@ -406,9 +406,9 @@ def squared_distance(rows: StateRows, rules: Rules, free: Indices) -> Any:
 
 def decided(rows: StateRows, rules: Rules, free: Indices, left: Rules, objective: str) -> Result:
     """Where nothing is left to choose, or no row can be covered: the included units and those of most codes."""
-    sizes = np.log([rows.shape[i] for i in free])
     order = np.arange(len(free))
     if objective == "l2":
+        sizes = np.log([rows.shape[i] for i in free])
         order = np.argsort(-sizes / left.prices, kind="stable")
     room, kept = left.room, []
     for unit in order.tolist():
@@ -420,13 +420,9 @@ def decided(rows: StateRows, rules: Rules, free: Indices, left: Rules, objective
     value = bound = -math.log(Q) if Q > 0.0 else math.inf
     if objective == "l2":
         whole = rows.states()
-        outside = np.setdiff1d(np.arange(whole.size), whole.face(indices))
-        lost = float(np.square(whole.weights[outside]).sum())
-        most = math.fsum(np.log([rows.shape[i] for i in rules.include])) + left.most_worth(sizes)
-        value = lost + (1.0 - Q) ** 2 * (1 / rows.size(indices))
-        bound = (
-            min(lost + (1.0 - Q) ** 2 * math.exp(-most), value) if left.costs is not None else value
-        )
+        bound = float(np.square(np.delete(whole.weights, whole.face(indices))).sum())
+        value = bound + (1.0 - Q) ** 2 * (1 / rows.size(indices))
+        bound = bound if kept and left.costs is not None else value
     space = States(np.zeros((1, rows.n), np.int32), m=rows.shape)
     status = Status.OPTIMAL if value == bound else Status.FINISHED
     words, history = Words("columns", rows.n), np.array([value])

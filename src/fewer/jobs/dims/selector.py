@@ -9,7 +9,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from ..._validation import Indices, is_frame
+from ..._validation import Indices
 from ...result import Result
 from ...tables.column import taken_apart
 from ...tables.frames import is_table, names_of
@@ -125,9 +125,7 @@ class FewerDims(
             options = self._options()
             X, sample_weight = taken_apart(X, sample_weight=sample_weight)
             block = Block(self._checked(X, reset=first), None, sample_weight)
-            plan = DimsPlan(
-                schema_of(block.X, options), is_frame(block.X), None, options.max_memory
-            )
+            plan = DimsPlan(schema_of(block.X, options), None, options.max_memory)
             self._update(DimsSummary.of(block, plan))
         return self
 
@@ -139,7 +137,8 @@ class FewerDims(
             limit = at_most(limit, len(problem.units), problem.units.words)
         result = problem.solve(limit, options)
         self.coverage_ = problem.covered(result)
-        self.levels_ = None if summary.levels is None else list(summary.levels)
+        levels = [summary.levels.get(i) for i in range(summary.n)]
+        self.levels_ = levels if summary.levels else None
         empty = np.zeros(0, np.int64)
         self._columns = replace(summary, table=summary.table[empty], weights=summary.weights[empty])
         return result

@@ -1,8 +1,8 @@
 """Rows of small codes, read from arrays and tables, in memory or in blocks, and what the codes stand for."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,14 +31,13 @@ Labels = npt.NDArray[Any]
 
 
 class DimsPlan(NamedTuple):
-    """How rows are read, and what may be left out.
+    """How rows are read (baskets have no schema), and what may be left out.
 
-    Baskets have no schema. `named` says whether columns have names. States of more than `most` columns are only counted,
-    and those kept may take `memory` bytes; rows in memory have neither limit.
+    States of more than `most` columns are only counted, and those kept may take `memory` bytes;
+    rows in memory have neither limit.
     """
 
     schema: Schema | None
-    named: bool
     most: int | None = None
     memory: float = math.inf
 
@@ -51,8 +50,7 @@ def schema_of(X: Any, options: DimsOptions) -> Schema:
     roles = {}
     if named and isinstance(options.sample_weight, str):
         roles = {"sample_weight": options.sample_weight}
-    reason = unasked if named else used_always
-    return Schema.of(X, options.columns, roles, options.missing, reason=reason)
+    return Schema.of(X, options.columns, roles, options.missing, reason=unasked)
 
 
 def unasked(column: Column) -> str:
@@ -62,17 +60,12 @@ def unasked(column: Column) -> str:
     return "dates" if column.kind == "date" else left_out(column)
 
 
-def used_always(column: Column) -> str:
-    """No column of an array is left out."""
-    return ""
-
-
 @dataclass(frozen=True, eq=False)
 class DimsSummary:
     """Rows of small codes as states, a CSR table (s, n), with their weights (s,), and what is only counted.
 
-    `names` (n,) are those of the columns or None; `levels` the labels of each column, None where
-    codes are numbers. `rows` were read, of which `dropped` had missing values. `heavy` is the weight
+    `names` (n,) are those of the columns or None; `levels` the labels of each column
+    whose codes are no numbers. `rows` were read, of which `dropped` had missing values. `heavy` is the weight
     of states that use more than `plan.most` columns, which no face holds; `lost` the weight of rare
     ones that did not fit into the memory: any face may hold them. `largest` (n,) are the largest
     codes.
@@ -83,7 +76,7 @@ class DimsSummary:
     largest: Indices
     plan: DimsPlan
     names: list[Any] | None = None
-    levels: tuple[Labels | None, ...] | None = None
+    levels: Mapping[int, Labels] = field(default_factory=dict)
     rows: int = 0
     dropped: int = 0
     heavy: float = 0.0
@@ -97,17 +90,16 @@ class DimsSummary:
         """Read a block."""
         schema = plan.schema
         assert schema is not None  # noqa: S101 - only baskets have none, and are made otherwise
-        names = list(schema.table) if plan.named else None
+        names = list(schema.table) if is_frame(block.X) else None
+        levels: dict[int, Labels] = {}
         if not schema.named:
             table = as_table(block.X, "X")
             size = table.shape[0]
-            weights, levels = checked_weights(block.weight, size, None), None
+            weights = checked_weights(block.weight, size, None)
         else:
             read = schema.read(block)
-            parts, each = coded(read, schema)
+            parts, levels = coded(read, schema)
             table = side_by_side(parts, read.numbers.shape[0], len(schema.table))
-            labelled = any(labels is not None for labels in each)
-            levels = each if labelled else None
             weights, size = read.weight, read.size
         weights = np.ones(table.shape[0]) if weights is None else weights
         largest, dropped = largest_codes(table), size - table.shape[0]
@@ -197,7 +189,7 @@ class DimsSummary:
 
     def label(self, column: int, code: int) -> Any:
         """What a code of a column stands for."""
-        labels = None if self.levels is None else self.levels[column]
+        labels = self.levels.get(column)
         if labels is None:
             return int(code)
         return labels[code] if code < len(labels) else None
@@ -212,15 +204,13 @@ class DimsSummary:
             )
         parts = {}
         for place, column in zip(schema.places, schema.columns(table), strict=True):
-            labels = None if self.levels is None else self.levels[place]
+            labels = self.levels.get(place)
             if labels is None:
                 values = np.where(np.isnan(column.values), MOST_CODES - 1, column.values)
                 parts[place] = small_codes(values, column.name)
             else:
-                code = {label: at for at, label in enumerate(labels)}
-                unknown = code.get(None, len(labels))
-                codes = [code.get(label, len(labels)) for label in column.levels.values]
-                parts[place] = np.array([*codes, unknown], np.int64)[column.levels.codes]
+                values, codes = column.levels
+                parts[place] = translated(codes, values, labels)
         return side_by_side(parts, table.rows, len(table.names))
 
     def origin(self, baseline: Any) -> Indices:
@@ -230,16 +220,14 @@ class DimsSummary:
             return given_codes(baseline, n)
         rule = baseline if isinstance(baseline, str) else "auto"
         known(rule, dict.fromkeys(("auto", "mode", "zero")), "baseline")
-        levels = (None,) * n if self.levels is None else self.levels
-        labelled = [i for i, labels in enumerate(levels) if labels is not None]
         origin = np.zeros(n, np.int64)
-        if rule == "zero" and labelled:
-            name, first = names[labelled[0]], levels[labelled[0]][0]  # type: ignore[index] # has labels
+        if rule == "zero" and self.levels:
+            place, labels = next(iter(self.levels.items()))
             raise InvalidInput(
-                f"column {shown(name)} holds labels, none of which is zero; give baseline='mode', or "
-                f"baseline={{{name!r}: {first!r}}} for one of them"
+                f"column {shown(names[place])} holds labels, none of which is zero; give baseline='mode', or "
+                f"baseline={{{names[place]!r}: {labels[0]!r}}} for one of them"
             )
-        moved = np.array(labelled if rule == "auto" else range(n), np.int64)
+        moved = np.array(sorted(self.levels) if rule == "auto" else range(n), np.int64)
         if rule != "zero" and moved.size:
             origin[moved] = heaviest_codes(self.table[:, moved], self.weights)
         if isinstance(baseline, Mapping):
@@ -251,7 +239,7 @@ class DimsSummary:
 
     def _code(self, place: int, name: Any, label: Any) -> int:
         """The code of a label of a column."""
-        labels = None if self.levels is None else self.levels[place]
+        labels = self.levels.get(place)
         if labels is not None:
             codes = [code for code, level in enumerate(labels) if level == label]
             if codes:
@@ -297,12 +285,12 @@ def summary_of_rows(source: Source, k: Any, options: DimsOptions) -> DimsSummary
             whole = whole._replace(X=Table.of(whole.X))
         if schema.missing in ("impute", "category"):
             schema = schema.filled(whole, "dims", 0, mode=True, whole=True)
-        return DimsSummary.of(whole, DimsPlan(schema, named))
+        return DimsSummary.of(whole, DimsPlan(schema))
     rows = canonical_rows(width(source.head(HEAD_ROWS).X))
     head = source.head(rows).X
     schema = schema_of(head, options).filled(source, "dims", rows, mode=True)
     most = None if schema.categories else most_used(k, options)
-    plan = DimsPlan(schema, is_frame(head), most, options.max_memory)
+    plan = DimsPlan(schema, most, options.max_memory)
     return source.fold("dims-1", DimsSummary.of, plan, DimsSummary.merged, rows)
 
 
@@ -313,10 +301,10 @@ def most_used(k: Any, options: DimsOptions) -> int | None:
     return k if counted and from_zero and isinstance(k, int) else None
 
 
-def coded(read: Any, schema: Schema) -> tuple[dict[int, Indices], tuple[Labels | None, ...]]:
-    """The codes of each used column, by its place in the table, and the labels of all columns."""
+def coded(read: Any, schema: Schema) -> tuple[dict[int, Indices], dict[int, Labels]]:
+    """The codes of each used column, by its place in the table, and the labels of some."""
     parts: dict[int, Indices] = {}
-    levels: list[Labels | None] = [None] * len(schema.table)
+    levels: dict[int, Labels] = {}
     numbers, categories = iter(range(len(schema.numbers))), iter(read.categories)
     for place, name, kind in zip(schema.places, schema.names, schema.kinds, strict=True):
         if kind == "category":
@@ -330,7 +318,7 @@ def coded(read: Any, schema: Schema) -> tuple[dict[int, Indices], tuple[Labels |
             codes[gone] = last
             levels[place] = np.array([*range(last), None], object)
         parts[place] = codes
-    return parts, tuple(levels)
+    return parts, levels
 
 
 def are_codes(values: Vector) -> npt.NDArray[np.bool_]:
@@ -422,35 +410,30 @@ def with_same_levels(parts: Sequence[DimsSummary]) -> Sequence[DimsSummary]:
             raise InvalidInput(
                 "all blocks must have the same columns of the same kinds; say what they are by columns="
             )
-    if all(part.levels is None for part in parts):
-        return parts
-    each = list(zip(*(part.levels or () for part in parts), strict=True))
     changed: dict[int, Labels] = {}
-    for place, several in enumerate(each):
-        if any(not same_labels(several[0], labels) for labels in several[1:]):
-            name = schemas[0].table[place]
-            labels = united([[x for x in labels if x is not None] for labels in several], name)
-            none = any(labels[-1] is None for labels in several)
-            changed[place] = np.append(labels, [None] if none else [])
-    return [recoded(part, changed) for part in parts]
-
-
-def same_labels(first: Labels | None, second: Labels | None) -> bool:
-    """Whether two columns have the same labels, or both have none."""
-    if first is None or second is None:
-        return first is second
-    return len(first) == len(second) and bool((first == second).all())
+    for place, labels in parts[0].levels.items():
+        several = [part.levels[place] for part in parts]
+        if not all(np.array_equal(labels, others) for others in several):
+            known_labels = [[x for x in each if x is not None] for each in several]
+            every = united(known_labels, schemas[0].table[place])
+            none = any(each[-1] is None for each in several)
+            changed[place] = np.append(every, [None] if none else [])
+    return [recoded(part, changed) for part in parts] if changed else parts
 
 
 def recoded(part: DimsSummary, levels: Mapping[int, Labels]) -> DimsSummary:
     """A summary with other labels of some columns."""
-    columns = np.array(sorted(levels), np.int64)
-    own = list(part.levels or ())
+    columns, largest = sorted(levels), part.largest.copy()
     dense = part.table[:, columns].toarray()
-    largest = part.largest.copy()
-    for j, place in enumerate(columns.tolist()):
-        code = {label: at for at, label in enumerate(levels[place])}
-        dense[:, j] = np.array([code[label] for label in own[place]], np.int64)[dense[:, j]]
-        own[place], largest[place] = levels[place], len(code) - 1
-    table = with_columns(part.table, columns, dense)
-    return replace(part, table=table, levels=tuple(own), largest=largest)
+    for j, place in enumerate(columns):
+        dense[:, j] = translated(dense[:, j], part.levels[place], levels[place])
+        largest[place] = len(levels[place]) - 1
+    table = with_columns(part.table, np.array(columns, np.int64), dense)
+    return replace(part, table=table, levels={**part.levels, **levels}, largest=largest)
+
+
+def translated(codes: Indices, labels: Iterable[Any], others: Labels) -> Indices:
+    """Codes of labels as codes of others, where those not among them are one more; -1 is no label."""
+    code = {label: at for at, label in enumerate(others)}
+    table = [code.get(label, len(others)) for label in labels]
+    return np.array([*table, code.get(None, len(others))], np.int64)[codes]
