@@ -161,3 +161,14 @@ def test_sparse_blocks_whose_indices_are_out_of_range_are_refused():
     block.indices[1] = 9
     with pytest.raises(InvalidInput, match="not a valid sparse matrix: indices must be < 3"):
         fewer.points(lambda: iter([block]), 1)
+
+
+@pytest.mark.parametrize("until", range(1, 7))
+def test_rows_that_are_gone_before_they_are_read_again_are_refused(until):
+    rows = changing(X[:1500], X[:100], until)
+    try:
+        result = fewer.points(rows, 4, gamma=1.0, solver="greedy", max_memory="20KB", rng=0)
+    except InvalidInput as error:
+        assert "every pass must give the same rows" in str(error)
+    else:
+        assert np.array_equal(result.rows, X[result.indices])
