@@ -8,6 +8,7 @@ from fewer import InvalidInput
 from fewer.tables import encode as encode
 from fewer.tables.column import columns_of
 from fewer.tables.encode import encoded
+from fewer.tables.source import Block
 from fewer.threads import in_threads
 
 RNG = np.random.default_rng(0)
@@ -40,10 +41,10 @@ def test_levels_of_nothing_and_of_columns_that_share_their_categories():
 
 def test_numbers_whose_sum_overflows_are_taken_and_infinite_ones_refused():
     values = np.full(10, 1e308)
-    assert np.array_equal(encoded(pl.DataFrame({"x": values})).rows[:, 0], values)
+    assert np.array_equal(encoded(Block(pl.DataFrame({"x": values}))).encoded[:, 0], values)
     values[7] = -np.inf
     with pytest.raises(InvalidInput, match="column 'x', row 7: expected a finite number, got -inf"):
-        encoded(pl.DataFrame({"x": values}))
+        encoded(Block(pl.DataFrame({"x": values})))
 
 
 def test_work_in_threads_keeps_its_order_and_raises_what_the_first_raised():

@@ -44,38 +44,30 @@ def entries(column):
     return found
 
 
-NUMBERS = [
-    *[
-        pd.Series([3, 1, 2], dtype=kind)
-        for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
-    ],
-    *[
-        pd.Series([3, 1, 2], dtype=kind)
-        for kind in ("uint64", "float16", "float32", "float64", "Int8", "UInt32")
-    ],
-    *[
-        pd.Series([3, 1, 2], dtype=kind)
-        for kind in ("Float32", "Float64", "int64[pyarrow]", "double[pyarrow]")
-    ],
-    pd.Series([Decimal(3), Decimal(1), Decimal(2)], dtype=object),
-    pd.Series([3, 1.0, Decimal(2)], dtype=object),
-    pd.arrays.SparseArray([3.0, 1.0, 2.0]),
-    *[
-        pl.Series([3, 1, 2], dtype=kind)
-        for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.UInt8)
-    ],
-    *[
-        pl.Series([3, 1, 2], dtype=kind)
-        for kind in (pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64)
-    ],
-    pl.Series([Decimal("3.00"), Decimal("1.00"), Decimal("2.00")]),
-    *[
-        pa.array([3, 1, 2], kind)
-        for kind in (pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.float64())
-    ],
-    pa.array([Decimal("3.00"), Decimal("1.00"), Decimal("2.00")], pa.decimal128(10, 2)),
-    pa.chunked_array([[3], [1, 2]]),
-]
+def numbers_of_every_width():
+    """3, 1, 2 in every type of numbers of each library."""
+    pandas = "int8 uint16 int64 uint64 float16 float32 float64 Int8 UInt32 Float32 Float64 int64[pyarrow] double[pyarrow]"
+    yield from (pd.Series([3, 1, 2], dtype=kind) for kind in pandas.split())
+    decimals = [Decimal(3), Decimal(1), Decimal(2)]
+    yield from (pd.Series(values, dtype=object) for values in (decimals, [3, 1.0, Decimal(2)]))
+    yield pd.arrays.SparseArray([3.0, 1.0, 2.0])
+    polars = (
+        pl.Int8,
+        pl.Int64,
+        pl.Int128,
+        pl.UInt8,
+        pl.UInt64,
+        pl.Float32,
+        pl.Float64,
+        pl.Decimal(9, 2),
+    )
+    yield from (pl.Series([3, 1, 2]).cast(kind) for kind in polars)
+    arrow = (pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.float64(), pa.decimal128(30, 2))
+    yield from (pa.array([3, 1, 2]).cast(kind) for kind in arrow)
+    yield pa.chunked_array([[3], [1, 2]])
+
+
+NUMBERS = list(numbers_of_every_width())
 
 
 def held(values):
@@ -97,7 +89,6 @@ def test_numbers_of_any_width_are_numbers(values):
 
 MISSING = {
     "nullable integers": (pd.Series([3, None, 2], dtype="Int64"), "number", [3.0, None, 2.0]),
-    "nullable floats": (pd.Series([3, None, 2], dtype="Float64"), "number", [3.0, None, 2.0]),
     "floats": (pd.Series([3, np.nan, 2]), "number", [3.0, None, 2.0]),
     "booleans": (pd.Series([True, False, True]), "boolean", [1.0, 0.0, 1.0]),
     "nullable booleans": (
@@ -112,30 +103,17 @@ MISSING = {
     ),
     "decimals": (pd.Series([Decimal("0.5"), None], dtype=object), "number", [0.5, None]),
     "nothing": (pd.Series([None, None], dtype=object), "number", [None, None]),
-    "nothing as floats": (pd.Series([np.nan, np.nan]), "number", [None, None]),
     "nothing as text": (pd.Series([None, None], dtype="string"), "category", [None, None]),
     "text": (pd.Series(["b", None, "a"], dtype="str"), "category", ["b", None, "a"]),
-    "text as objects": (pd.Series(["b", None, "a"], dtype=object), "category", ["b", None, "a"]),
-    "text of the old dtype": (
-        pd.Series(["b", None, "a"], dtype="string"),
-        "category",
-        ["b", None, "a"],
-    ),
     "text in arrow": (
         pd.Series(["b", None, "a"], dtype=pd.ArrowDtype(pa.string())),
         "category",
         ["b", None, "a"],
     ),
     "categories": (pd.Series(["b", None, "a"], dtype="category"), "category", ["b", None, "a"]),
-    "categories of numbers": (pd.Series([2, None, 1], dtype="category"), "category", [2, None, 1]),
     "unused categories": (pd.Series(pd.Categorical(["b"], ["a", "b", "c"])), "category", ["b"]),
     "mixed objects": (pd.Series(["b", 1, None], dtype=object), "category", ["b", 1, None]),
     "datetimes": (pd.Series([MOMENT, None]), "date", [seconds(MOMENT), None]),
-    "datetimes of other units": (
-        pd.Series([MOMENT]).astype("datetime64[ms]"),
-        "date",
-        [seconds(MOMENT)],
-    ),
     "datetimes with a zone": (
         pd.Series([MOMENT.replace(tzinfo=UTC), None]).dt.tz_convert("America/New_York"),
         "date",
@@ -154,7 +132,6 @@ MISSING = {
     "polars floats": (pl.Series([3.0, None, math.nan]), "number", [3.0, None, None]),
     "polars booleans": (pl.Series([True, None, False]), "boolean", [1.0, None, 0.0]),
     "polars decimals": (pl.Series([Decimal("0.5"), None]), "number", [0.5, None]),
-    "polars text": (pl.Series(["b", None, "a", "b"]), "category", ["b", None, "a", "b"]),
     "polars text, all different": (
         pl.Series([None, *map(str, range(1200, 0, -1))]),
         "category",
@@ -170,13 +147,7 @@ MISSING = {
         "category",
         ["b", None, "a"],
     ),
-    "polars dates": (pl.Series([DAY, None]), "date", [19783 * 86400.0, None]),
     "polars datetimes": (pl.Series([MOMENT, None]), "date", [seconds(MOMENT), None]),
-    "polars datetimes in ms": (
-        pl.Series([MOMENT], dtype=pl.Datetime("ms")),
-        "date",
-        [seconds(MOMENT)],
-    ),
     "polars datetimes with a zone": (
         pl.Series([MOMENT]).dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo"),
         "date",
@@ -185,13 +156,11 @@ MISSING = {
     "polars times": (pl.Series([dt.time(1, 2, 3, 500000), None]), "date", [3723.5, None]),
     "polars lengths of time": (pl.Series([dt.timedelta(seconds=90), None]), "number", [90.0, None]),
     "polars nothing": (pl.Series([None, None]), "number", [None, None]),
-    "polars nothing as text": (pl.Series([None, None], dtype=pl.String), "category", [None, None]),
     "polars objects": (pl.Series([Decimal(1), None], dtype=pl.Object), "number", [1.0, None]),
     "arrow numbers": (pa.array([3, None, 2]), "number", [3.0, None, 2.0]),
     "arrow floats": (pa.array([3.0, None, math.nan]), "number", [3.0, None, None]),
     "arrow booleans": (pa.array([True, None, False]), "boolean", [1.0, None, 0.0]),
     "arrow text": (pa.array(["b", None, "a"]), "category", ["b", None, "a"]),
-    "arrow large text": (pa.array(["b", None], pa.large_string()), "category", ["b", None]),
     "arrow categories": (
         pa.array(["b", None, "a"]).dictionary_encode(),
         "category",
@@ -205,19 +174,12 @@ MISSING = {
         ["b", "a", "b"],
     ),
     "arrow dates": (pa.array([DAY, None]), "date", [19783 * 86400.0, None]),
-    "arrow dates in ms": (pa.array([DAY], pa.date64()), "date", [19783 * 86400.0]),
-    "arrow datetimes": (pa.array([MOMENT, None]), "date", [seconds(MOMENT), None]),
     "arrow datetimes with a zone": (
         pa.array([MOMENT.replace(tzinfo=EAST)]),
         "date",
         [seconds(MOMENT) - 7200],
     ),
     "arrow times": (pa.array([dt.time(1, 2, 3, 500000), None]), "date", [3723.5, None]),
-    "arrow times in s": (
-        pa.array([dt.time(1, 2, 3), None], pa.time32("s")),
-        "date",
-        [3723.0, None],
-    ),
     "arrow lengths of time": (pa.array([dt.timedelta(seconds=90), None]), "number", [90.0, None]),
     "arrow nothing": (pa.nulls(2), "number", [None, None]),
 }

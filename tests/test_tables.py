@@ -18,6 +18,7 @@ from fewer.similarity import similarity_of
 from fewer.tables import encode
 from fewer.tables.encode import encoded
 from fewer.tables.schema import Schema
+from fewer.tables.source import Block
 
 
 def customers(n=40, seed=0):
@@ -38,6 +39,10 @@ def customers(n=40, seed=0):
 
 TABLE = customers()
 QUICK = {"solver": "greedy", "rng": 0}
+
+
+def rows_of(table, columns=None, missing="error", weight=None):
+    return encoded(Block(table, None, weight), columns, missing=missing).encoded
 
 
 def squared_by_hand(table, numbers, categories):
@@ -72,7 +77,7 @@ def test_wide_tables_are_sparse_and_answer_alike(monkeypatch, wide):
     if wide:
         monkeypatch.setattr(encode, "MAX_DENSE_WIDTH", 2)
         monkeypatch.setattr(encode, "MAX_FILLED_SHARE", 1.0)
-    assert sp.issparse(encoded(TABLE).rows) == wide
+    assert sp.issparse(rows_of(TABLE)) == wide
     result = points(TABLE, 4, gamma=0.1, **QUICK)
     assert result.indices.tolist() == expected.indices.tolist()
     assert result.value == pytest.approx(expected.value, rel=1e-9)
@@ -116,7 +121,7 @@ def test_kinds_are_inferred_and_overridden():
     )
     assert list(kinds(TABLE, ["income", "plan"])) == ["income", "plan"]
     text = pd.DataFrame({"x": ["1.5", "2"], "day": ["2024-03-01", "2024-03-02T12:00:00+02:00"]})
-    rows = encoded(text, {"x": "number", "day": "date"}).rows
+    rows = rows_of(text, {"x": "number", "day": "date"})
     assert rows[:, 0].tolist() == [1.5, 2.0]
     assert rows[1, 1] - rows[0, 1] == 86400 + 10 * 3600
     assert kinds(pd.DataFrame({"x": np.arange(3.0), "y": ["a", "b", "c"]})) == {
@@ -138,7 +143,7 @@ def test_identifiers_free_text_and_constants_are_said():
         }
     )
     assert list(kinds(table)) == ["one", "x"]
-    assert encoded(table).notes == [
+    assert encoded(Block(table)).notes == [
         "identifiers left out: 'uuid', 'name'",
         "free text left out: 'comment'",
         "constant: 'one'",
@@ -235,9 +240,9 @@ def test_rows_with_missing_values_are_left_out_and_keep_their_numbers(form):
 
 def test_missing_values_are_imputed_by_weighted_median_and_mode():
     table = pd.DataFrame({"x": [1.0, 2.0, 9.0, None], "c": ["a", "b", "b", None]})
-    rows = encoded(table, None, "impute").rows
+    rows = rows_of(table, missing="impute")
     assert rows[3].tolist() == rows[1].tolist()
-    heavy = encoded(table, None, "impute", np.array([0.6, 0.1, 0.2, 0.1])).rows
+    heavy = rows_of(table, missing="impute", weight=np.array([0.6, 0.1, 0.2, 0.1]))
     assert heavy[3].tolist() == heavy[0].tolist()
     assert (
         "replaced by medians and modes: 'x' (1), 'c' (1)"
@@ -249,7 +254,7 @@ def test_missing_values_are_imputed_by_weighted_median_and_mode():
 
 def test_missing_values_as_a_category_mismatch_all_that_are_there():
     table = pd.DataFrame({"x": [1.0, 2.0, 9.0, None, None], "c": ["a", "b", "b", None, "a"]})
-    rows = encoded(table, None, "category").rows
+    rows = rows_of(table, missing="category")
     apart = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
     assert apart[1, 3] == pytest.approx(
         2.0 + 2.0

@@ -1,5 +1,6 @@
 """Validation: every check of what a user hands in. Past it, arrays are trusted."""
 
+import difflib
 import math
 import numbers
 import os
@@ -466,9 +467,10 @@ def magnitude(count: int) -> str:
 def known(name: Any, table: dict[str, Any], what: str) -> Any:
     """Return table[name]; an unknown name lists the known ones."""
     if not isinstance(name, str) or name not in table:
-        raise InvalidInput(
-            f"{what} must be one of {', '.join(map(repr, sorted(table)))}, got {shown(name)}", what
-        )
+        near = difflib.get_close_matches(str(name), table, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        names = ", ".join(map(repr, sorted(table)))
+        raise InvalidInput(f"{what} must be one of {names}, got {shown(name)}{hint}", what)
     return table[name]
 
 

@@ -84,17 +84,6 @@ class Column:
         codes = codes.reshape(-1).astype(np.int64)
         return Levels(present, np.where(codes < len(present), codes, -1))
 
-    def take(self, rows: Indices | None) -> "Column":
-        """Some of the rows; all of them where `rows` is None."""
-        if rows is None:
-            return self
-        gone = None if self.missing is None else self.missing[rows]
-        missing = gone if gone is not None and gone.any() else None
-        group = None
-        if self.kind == "category":
-            group = lambda: (self.levels.values, self.levels.codes[rows])  # noqa: E731
-        return Column(self.name, self.kind, missing, lambda: self.values[rows], group, self.dtype)
-
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -349,6 +338,8 @@ def _missing(series: Any) -> Mask | None:
     """Where a value is null, or a number NaN; None where all are there."""
     if series.dtype.is_float():
         gone = np.isnan(series.to_numpy())
+    elif series.dtype.is_integer() and series.null_count() == 0:
+        return None  # at once, where there are many columns
     else:
         gone = np.asarray(series.is_null().to_numpy(), bool)
     return gone if gone.any() else None

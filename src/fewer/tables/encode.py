@@ -1,7 +1,7 @@
 """Tables as rows of numbers: numbers as they are, categories so that a mismatch adds to the squared distance."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, Vector
-from .column import Column, Levels, Mask, Table
-from .missing import dropped_note, refuse_missing, whole_rows
+from .column import Levels, Mask, Table
+from .missing import dropped_note, nothing_whole, refuse_missing
 from .schema import Rows, Schema, constant_note
 from .source import Block
 
@@ -139,69 +139,53 @@ class Encoding:
 
 
 class Encoded(NamedTuple):
-    """The rows of a table, which of its rows they are (all if None), how they were made, and what is to be said."""
+    """Encoded rows of a table, the rows before they were encoded, how they were, and what is to be said."""
 
-    rows: Any
-    kept: Indices | None
+    encoded: Any
+    rows: Rows
     encoding: Encoding
     notes: list[str]
 
 
 def encoded(
-    X: Any,
+    block: Block,
     columns: Any = None,
+    roles: Mapping[str, Any] | None = None,
     missing: str = "error",
-    weights: Vector | None = None,
     *,
-    apart: Sequence[Any] = (),
-    complete: Mask | None = None,
+    without: Sequence[Any] = (),
     equality: bool = False,
     sparse: bool = True,
     shifts: bool = False,
 ) -> Encoded:
-    """Encode a table, or an array by the places of its columns; `apart` are columns that are no part of the rows.
+    """Encode the rows of a table that are all in memory, by their own levels and medians; see `Schema.of`.
 
-    `weights` (N,) count in medians and modes. `complete` (N,) says which rows have all that is not
-    in the table, for missing="drop". `equality` asks for codes, `sparse` says whether rows may be
-    CSR, and `shifts` whether numbers in these are to have mean zero.
+    `equality` asks for codes, `sparse` says whether rows may be CSR, which they are where encoded
+    columns are mostly empty, and `shifts` whether numbers in these are to have mean zero.
     """
-    table = Table.of(X)
     recode = EVERY_KIND if equality else {"boolean": "category"}
-    schema = Schema.of(table, columns, None, missing, recode=recode, without=apart)
-    used = schema.columns(table)
-    n = table.rows
-    kept = whole_rows(used, n, complete) if missing == "drop" else None
-    if kept is not None:
-        table = Table(tuple(column.take(kept) for column in table.columns), len(kept))
-    block = Block(table, None, weights if kept is None else None)
-    schema = schema.filled(block, weighted=weights is not None, whole=True)
-    rows = schema.read(block._replace(weight=None))
-    encoding = fitted(schema, rows, used, equality, sparse)
-    if encoding.sparse and shifts:
-        shares = weights if weights is None or kept is None else weights[kept]
-        encoding = replace(encoding, shift=np.average(rows.numbers, 0, shares))
-    dropped = dropped_note(n - table.rows, n)
-    notes = [*schema.notes, constant_note(used), schema.note, dropped]
-    result = encoding.rows(rows.numbers, rows.categories, rows.gone)
-    return Encoded(result, kept, encoding, [note for note in notes if note])
-
-
-def fitted(
-    schema: Schema, rows: Rows, used: Sequence[Column], equality: bool, sparse: bool
-) -> Encoding:
-    """How rows are encoded by their own levels; as CSR where these leave most entries empty, if that may be."""
+    schema = Schema.of(block.X, columns, roles, missing, recode=recode, without=without)
+    weighted = block.weight is not None or "sample_weight" in schema.roles
+    schema = schema.filled(block, weighted=weighted, whole=True)
+    rows, used = schema.read(block), schema.columns(block.X)
+    if rows.kept is not None and not len(rows.kept):
+        raise nothing_whole([column.name for column in used if column.missing is not None])
     levels = tuple(values[np.unique(codes[codes >= 0])] for values, codes in rows.categories)
     own = schema.missing == "category" and not equality
     flagged = tuple(j for j, gone in enumerate(rows.gone) if gone is not None and own)
-    encoding = Encoding(schema, levels, flagged, equality=equality)
+    numbers = [c.dtype for c, kind in zip(used, schema.kinds, strict=True) if kind != "category"]
+    dtype = np.float32 if numbers and all(each in NARROW for each in numbers) else np.float64
+    encoding = Encoding(schema, levels, flagged, False, equality, dtype)
     width = encoding.width
-    thin = width > MAX_DENSE_WIDTH and len(schema.names) < MAX_FILLED_SHARE * width
-    numbers = [
-        column for column, kind in zip(used, schema.kinds, strict=True) if kind != "category"
-    ]
-    narrow = bool(numbers) and all(column.dtype in NARROW for column in numbers)
-    dtype = np.float32 if narrow else np.float64
-    return replace(encoding, sparse=sparse and thin and not equality, dtype=dtype)
+    thin = width > MAX_DENSE_WIDTH and len(used) < MAX_FILLED_SHARE * width
+    if sparse and thin and not equality:
+        shift = np.average(rows.numbers, 0, rows.weight) if shifts else None
+        encoding = replace(encoding, sparse=True, shift=shift)
+    kept = rows.size if rows.kept is None else len(rows.kept)
+    dropped = dropped_note(rows.size - kept, rows.size)
+    notes = [*schema.notes, constant_note(used), schema.note, dropped]
+    table = encoding.rows(rows.numbers, rows.categories, rows.gone)
+    return Encoded(table, rows, encoding, [note for note in notes if note])
 
 
 def one_hot(codes: Indices, width: int) -> Any:

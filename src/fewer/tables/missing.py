@@ -67,27 +67,15 @@ def missing_value(
     return InvalidInput(text, fixes=[*allowing, *fixes])
 
 
-def whole_rows(
-    columns: Iterable[Column], n: int, complete: Mask | None = None, *, block: bool = False
-) -> Indices | None:
-    """The rows of n in which nothing is missing, among those that are `complete`; None where that is all of them.
-
-    There must be some, but in a block of many.
+def whole_rows(columns: Iterable[Column]) -> Indices | None:
+    """The rows in which nothing is missing; None where that is all of them.
 
     >>> age = Column("age", "number", np.array([False, True]), lambda: np.array([31.0, np.nan]))
-    >>> whole_rows([age], 2).tolist(), whole_rows([], 2)
+    >>> whole_rows([age]).tolist(), whole_rows([])
     ([0], None)
     """
-    gaps = {column.name: column.missing for column in columns if column.missing is not None}
-    others = [] if complete is None else [~complete]
-    if not gaps and not others:
-        return None
-    good = ~np.logical_or.reduce([*gaps.values(), *others])
-    if good.all():
-        return None
-    if not block and not good.any():
-        raise nothing_whole(list(gaps))
-    return np.flatnonzero(good)
+    gaps = [column.missing for column in columns if column.missing is not None]
+    return np.flatnonzero(~np.logical_or.reduce(gaps)) if gaps else None
 
 
 def nothing_whole(names: Sequence[Any] = ()) -> InvalidInput:

@@ -13,7 +13,6 @@ from ..._validation import (
     InvalidInput,
     Vector,
     as_numbers,
-    as_vector,
     as_weights,
     gathered,
     is_frame,
@@ -30,6 +29,7 @@ from ...tables.encode import Encoding, encoded
 from ...tables.frames import height, is_table
 from ...tables.missing import refuse_missing
 from ...tables.schema import RULES, Schema
+from ...tables.source import Block
 from .options import GROUP_LIMITS, PointsOptions
 from .sample import Sample
 
@@ -38,6 +38,8 @@ MAX_FLOAT_CLASSES, MIN_ROWS_PER_FLOAT_CLASS = 20, 10
 PRECISIONS = (np.float32, np.float64)
 ROLES = ("labels", "sample_weight", "groups", "units")
 """Options that may name a column of a table, which is then not compared."""
+OF_ROWS = ("labels", "sample_weight")
+"""Those of them whose missing values are treated with the row's."""
 SHAPE = "X must have shape (rows, columns) with at least one of each, got"
 
 
@@ -142,37 +144,23 @@ def _read(X: Any, options: PointsOptions, scales: bool) -> RowInput:
     source = table if is_frame(X) else X
     columns = {option: role(source, getattr(options, option), option) for option in ROLES}
     named = {option: column for option, column in columns.items() if column is not None}
-    labels = named.get("labels", labels)
-    weights = named["sample_weight"].values if "sample_weight" in named else weights
-    complete = np.ones(table.rows, bool)
-    for option in ("labels", "sample_weight"):
-        missing = named[option].missing if option in named else None
-        if missing is not None:
-            complete &= ~missing
-    drops = options.missing == "drop"
-    shares = None
-    if weights is not None:
-        weights = as_vector(weights, (table.rows,), "sample_weight")
-        shares = as_weights(
-            np.where(complete | (not drops), weights, 0.0), table.rows, "sample_weight"
-        )
+    own = {option: column.name for option, column in named.items() if option in OF_ROWS}
     table_rows = encoded(
-        table,
+        Block(table, None, None if "sample_weight" in named else weights),
         options.columns,
+        own,
         options.missing,
-        shares,
-        apart=[column.name for column in named.values()],
-        complete=complete if drops else None,
+        without=[column.name for option, column in named.items() if option not in OF_ROWS],
         equality=isinstance(options.similarity, str) and options.similarity == "hamming",
         sparse=sparse,
         shifts=scales,
     )
-    rows, top = finite_rows(table_rows.rows, sparse)
-    kept = table_rows.kept
-    if kept is not None and weights is not None:
-        weights = weights[kept]
-    entry = RowInput(rows, table.rows, top, None, None, weights, kept, table_rows.encoding)
-    return _with_labels(replace(entry, notes=tuple(table_rows.notes)), labels)
+    rows, top = finite_rows(table_rows.encoded, sparse)
+    read, notes = table_rows.rows, tuple(table_rows.notes)
+    entry = RowInput(rows, table.rows, top, None, None, read.weight, read.kept, notes=notes)
+    return _with_labels(
+        replace(entry, encoding=table_rows.encoding), named.get("labels", options.labels)
+    )
 
 
 def _read_both(X: Any, options: PointsOptions, scales: bool) -> RowInput:
