@@ -30,15 +30,15 @@ def as_table(rows: Any, name: str = "rows") -> Any:
     >>> as_table([[0, 2.0], [1, 0]]).data
     array([2, 1], dtype=int32)
     """
-    given = rows if sp.issparse(rows) else as_numbers(rows, name)
-    if len(given.shape) != 2 or 0 in given.shape:
+    table = rows if sp.issparse(rows) else as_numbers(rows, name)
+    if len(table.shape) != 2 or 0 in table.shape:
         raise InvalidInput(
-            f"{name} must be a table (N, n) with at least one row and one column, got shape {given.shape}"
+            f"{name} must be a table (N, n) with at least one row and one column, got shape {table.shape}"
         )
-    if given.dtype.kind not in "fiub":
-        raise InvalidInput(f"{name} must hold small non-negative integers, got dtype {given.dtype}")
+    if table.dtype.kind not in "fiub":
+        raise InvalidInput(f"{name} must hold small non-negative integers, got dtype {table.dtype}")
     if not sp.issparse(rows):
-        return _narrow(sp.csr_array(_codes(given, name)))
+        return _narrow(sp.csr_array(_codes(table, name)))
     table = as_csr(rows, name)
     values = _codes(table.data, name)
     table = sp.csr_array((values, table.indices, table.indptr), shape=table.shape)

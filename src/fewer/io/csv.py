@@ -140,7 +140,7 @@ class CsvTable(ScannedTable):
         if "could not parse" not in str(error) or "dtype `str`" in str(error):
             raise ragged(self.path, self.dialect, self.label, error) from None
         tests = [
-            (held(pl.col(name), dtype, self.decimal_comma) | pl.col(name).is_null()).all()
+            (are_of_type(pl.col(name), dtype, self.decimal_comma) | pl.col(name).is_null()).all()
             for name, dtype in types.items()
         ]
         try:
@@ -156,7 +156,7 @@ class CsvTable(ScannedTable):
 
     @cached_property
     def recoded(self) -> "CsvTable":
-        """The same file, taken for Windows-1252."""
+        """The file, taken for Windows-1252."""
         path = as_windows(self.path, self.label)
         dialect = Dialect.of(path, self.label)
         said = (*self.said, NOT_UTF8)
@@ -171,7 +171,7 @@ def as_windows(path: Path, label: str) -> Path:
     return recoded(path, label, "latin-1" if undefined else "cp1252")
 
 
-def held(cell: Any, dtype: Any, decimal_comma: bool = False) -> Any:
+def are_of_type(cell: Any, dtype: Any, decimal_comma: bool = False) -> Any:
     """Which texts are of a type."""
     if dtype == pl.Float64 and decimal_comma:
         return cell.str.contains(COMMA_NUMBER)
@@ -281,12 +281,12 @@ def native_types(
     how = dialect.layout({}) | {"schema": None, "new_columns": dialect.names}
     how |= {"null_values": list(MISSING), "decimal_comma": decimal_comma, "try_parse_dates": True}
     schema = pl.scan_csv(path, infer_schema_length=rows, **how).collect_schema()
-    found = {n: dtype for n, dtype in schema.items() if dtype in (pl.Int64, pl.Float64, pl.Boolean)}
+    types = {n: dtype for n, dtype in schema.items() if dtype in (pl.Int64, pl.Float64, pl.Boolean)}
     for name, dtype in schema.items():
         if dtype == pl.Date:
             first = without_missing(head[name]).drop_nulls()
-            found |= {name: dtype} if re.fullmatch(ISO_DATE, first[0]) else {}
-    return found
+            types |= {name: dtype} if re.fullmatch(ISO_DATE, first[0]) else {}
+    return types
 
 
 def counts_columns(cells: list[str]) -> bool:
@@ -334,10 +334,10 @@ def first_record(path: Path, separator: str, label: str) -> list[str]:
     csv.field_size_limit(MAX_CELL_CHARS)
     try:
         with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-            found = next(csv.reader(file, delimiter=separator), [])
+            cells = next(csv.reader(file, delimiter=separator), [])
     except csv.Error as error:
         raise InvalidInput(f"{label}: cannot be read as csv: {error}") from None
-    return [cell.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for cell in found]
+    return [cell.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for cell in cells]
 
 
 def distinct(names: list[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -348,7 +348,7 @@ def distinct(names: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """
     if len(set(names)) == len(names):
         return names, ()
-    taken, found, notes, counts = set(names), [], [], dict.fromkeys(names, 0)
+    taken, unique, notes, counts = set(names), [], [], dict.fromkeys(names, 0)
     for name in names:
         counts[name] += 1
         new = name
@@ -358,8 +358,8 @@ def distinct(names: list[str]) -> tuple[list[str], tuple[str, ...]]:
         if new != name:
             notes.append(f"two columns are called {name!r}; the later one is read as {new!r}")
         taken.add(new)
-        found.append(new)
-    return found, tuple(notes[:3])
+        unique.append(new)
+    return unique, tuple(notes[:3])
 
 
 def is_number(cell: str) -> bool:

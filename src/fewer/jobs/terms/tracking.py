@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ...constraints.groups import Groups
-from ...tables.column import Column, Table, column_beside, columns_of, numbers_of_column
+from ...tables.column import Column, Table, columns_of, numbers_of_column, role_values
 from ...tables.frames import index_of, is_table, names_of
 from ...tables.missing import filled_note
 from ...tables.names import aligned, group_codes, known_name, positions, refuse_twins
@@ -79,7 +79,7 @@ class Tracked:
     @classmethod
     def of(cls, X: Any, y: Any, options: TermsOptions) -> "Tracked":
         """Return data in memory, checked and aligned; arrays without prices and gaps pass as they are."""
-        weight, place = column_beside(X, options.sample_weight, "sample_weight")
+        weight, place = role_values(X, options.sample_weight, "sample_weight")
         if is_table(X):
             return _of_table(gathered(X), y, weight, place, options)
         if options.date is not None:
