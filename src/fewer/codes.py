@@ -1,6 +1,5 @@
 """Tables of small non-negative integers: checked, and kept as canonical CSR arrays."""
 
-import os
 from itertools import pairwise
 from typing import Any
 
@@ -14,14 +13,6 @@ MOST_CODES = 2**31
 """Codes are below this: four bytes hold one."""
 EVERY_BIT = np.uint64(2**64 - 1)
 """A hash is taken whole; the tests take less, for collisions."""
-
-
-def physical_memory() -> int:
-    """Bytes of memory in this machine; 16 GiB where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 2**34
 
 
 def as_table(rows: Any, name: str = "rows") -> Any:

@@ -20,7 +20,7 @@ import polars as pl
 
 from .._validation import InvalidInput
 from .cells import FALSE, MISSING, MOSTLY, TRUE, Parsed, is_grouped, parsed, without_missing
-from .copies import CHUNK_BYTES, recoded, trimmed
+from .copies import recoded, trimmed
 from .formats import SNIFFED_BYTES, encoding_of, start_of
 from .table import FileTable, ScannedTable, stamp_of, unreadable
 
@@ -31,8 +31,7 @@ HEAD_CELLS = 2_000_000
 MAX_COLUMNS = 100_000
 """Columns that a text file may have: polars needs 3 kB of memory for each."""
 NOT_UTF8 = "the file is not in UTF-8, so it is read as Windows-1252"
-UNDEFINED = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
-"""Bytes that mean nothing in Windows-1252."""
+WINDOWS = "cp1252"
 CODE = r"^[-+]?0\d"
 """Codes with leading zeros, which are no numbers."""
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}$"
@@ -157,18 +156,10 @@ class CsvTable(ScannedTable):
     @cached_property
     def recoded(self) -> "CsvTable":
         """The file, taken for Windows-1252."""
-        path = as_windows(self.path, self.label)
+        path = recoded(self.path, WINDOWS)
         dialect = Dialect.of(path, self.label)
         said = (*self.said, NOT_UTF8)
         return replace(self, path=path, stamp=stamp_of(path), dialect=dialect, said=said)
-
-
-def as_windows(path: Path, label: str) -> Path:
-    """A copy in UTF-8 of a text in Windows-1252, or in Latin-1 where it has bytes that mean nothing there."""
-    with path.open("rb") as file:
-        chunks = iter(lambda: file.read(CHUNK_BYTES), b"")
-        undefined = any(byte in chunk for chunk in chunks for byte in UNDEFINED)
-    return recoded(path, label, "latin-1" if undefined else "cp1252")
 
 
 def are_of_type(cell: Any, dtype: Any, decimal_comma: bool = False) -> Any:
@@ -201,7 +192,7 @@ def ragged(path: Path, dialect: Dialect, label: str, error: BaseException) -> In
 def open_csv(path: Path, label: str) -> FileTable:
     """A csv file: its layout, and its columns by their first rows; one that is not UTF-8 is said to be so."""
     encoding = encoding_of(start_of(path), label)
-    path = trimmed(path if encoding is None else recoded(path, label, encoding))
+    path = trimmed(path if encoding is None else recoded(path, encoding))
     dialect = Dialect.of(path, label)
     if len(dialect.names) > MAX_COLUMNS:
         raise InvalidInput(
@@ -212,7 +203,7 @@ def open_csv(path: Path, label: str) -> FileTable:
     except pl.exceptions.PolarsError as error:
         if not is_encoding(error):
             raise ragged(path, dialect, label, error) from None
-    path = as_windows(path, label)
+    path = recoded(path, WINDOWS)
     dialect = Dialect.of(path, label)
     try:
         return by_head(path, label, dialect, NOT_UTF8)
