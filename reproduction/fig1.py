@@ -189,9 +189,7 @@ def improves(
     readings = []
     for variant in variants(divergence).values():
         if variant.solver == solver:
-            baseline = Variant(
-                "Greedy", variant.draw, main=variant.draw == first_draw(divergence)
-            ).name
+            baseline = greedy_of(variant, divergence)
             compared = (narrower if column == "std" else lower)(
                 table.last(variant.name), table.last(baseline)
             )
@@ -268,30 +266,24 @@ def open_spread(table: Table, readings: tuple[Reading, ...]) -> str:
 
 
 def why_not(table: Table, divergence: bool, number: int) -> str:
-    """In one sentence, from the rows, what decides between the readings of a claim about IHT."""
+    """In one sentence, from the rows, how far the readings of a claim about IHT are apart."""
     solver = "IHT" if number in (0, 3) else "IHT after Greedy"
-    means: dict[str, dict[str, float]] = {"trapped": {}, "q": {}}
+    ratios = {}
     for variant in variants(divergence).values():
         if variant.solver == solver:
-            greedy_name = Variant(
-                "Greedy", variant.draw, main=variant.draw == first_draw(divergence)
-            ).name
-            ratio = float(table.last(variant.name).mean()) / max(
-                float(table.last(greedy_name).mean()), 1e-12
-            )
-            for part, key in (("trapped", MEANS[variant.trapped]), ("q", variant.draw)):
-                means[part][key] = min(means[part].get(key, math.inf), ratio)
-    best = {part: min(found, key=lambda key: found[key]) for part, found in means.items()}
-    worst = {part: max(found, key=lambda key: found[key]) for part, found in means.items()}
-    part = max(
-        means, key=lambda part: means[part][worst[part]] / max(means[part][best[part]], 1e-12)
-    )
-    says = {"trapped": "what counts as trapped", "q": "how q is drawn"}[part]
-    low, high = means[part][best[part]], means[part][worst[part]]
+            baseline = greedy_of(variant, divergence)
+            least = max(float(table.last(baseline).mean()), 1e-12)
+            ratios[reading_name(variant)] = float(table.last(variant.name).mean()) / least
+    best, worst = (choice(ratios, key=lambda name: ratios[name]) for choice in (min, max))
     return (
-        f"It depends most on {says}, which the paper leaves open: at best the mean gap of {solver} is {low:.2g} times "
-        f"Greedy's ({best[part]}) and {high:.2g} times ({worst[part]})."
+        f"It depends on what the paper leaves open: at best the mean gap of {solver} is {ratios[best]:.2g} times "
+        f"Greedy's ({best}), at worst {ratios[worst]:.2g} times ({worst})."
     )
+
+
+def greedy_of(variant: Variant, divergence: bool) -> str:
+    """The curve of Greedy with the same draws of q."""
+    return Variant("Greedy", variant.draw, main=variant.draw == first_draw(divergence)).name
 
 
 def beyond(table: Table, kind: str, text: str) -> Claim:

@@ -930,69 +930,36 @@ def refusable(job: str) -> set[str]:
     }
 
 
+HISTOGRAM = "counts edges positions preserve contiguous validation ridge"
+ROW_LIMITS = "include exclude groups min_per_group max_per_group"
 FITTED = {
-    "estimator has no callback, as scikit-learn's have none; `verbose` shows progress": [
-        "callback"
-    ],
-    "estimator answers in rows, values or columns of X: units, histograms and lines of orders are none": [
-        *(
-            "units",
-            "counts",
-            "edges",
-            "positions",
-            "preserve",
-            "contiguous",
-            "validation",
-            "ridge",
-            "order",
-            "item",
-        )
-    ],
+    "estimator has no callback, as scikit-learn's have none; `verbose` shows progress": "callback",
+    "estimator answers in rows, values or columns of X: units, histograms and lines of orders are "
+    "none": f"units {HISTOGRAM} order item",
 }
 FROM_FILES = {
-    "command is stopped by Ctrl-C, shows its progress unless -q, and takes lists of numbers from Python alone": [
-        *("callback", "progress", "bounds", "edges", "positions", "validation", "ridge")
-    ],
-    "command has a column of weights for points alone": ["sample_weight"],
+    "command is stopped by Ctrl-C, shows its progress unless -q, and takes lists of numbers from "
+    "Python alone": "callback progress bounds edges positions validation ridge",
+    "command has a column of weights for points alone": "sample_weight",
 }
-ABSENT_OPTIONS: dict[str, dict[str, list[str]]] = {
+ABSENT_OPTIONS: dict[str, dict[str, str]] = {
     "estimator": FITTED,
     "estimator, blocks": FITTED,
     "partial_fit": FITTED
     | {
-        "stream has no positions that are known beforehand, and no second table": [
-            *(
-                "target",
-                "target_weight",
-                "include",
-                "exclude",
-                "groups",
-                "min_per_group",
-                "max_per_group",
-            )
-        ],
+        "stream has no positions that are known beforehand, and no second table": "target "
+        f"target_weight {ROW_LIMITS}"
     },
     "summaries": {
-        "summary is of rows, and `solve` of the search over them: what looks at rows again is no part of either": [
-            *("target", "target_weight", "move", "bounds", "include", "exclude", "units", "groups"),
-            *(
-                "min_per_group",
-                "max_per_group",
-                "counts",
-                "edges",
-                "positions",
-                "preserve",
-                "contiguous",
-                "validation",
-            ),
-            *("ridge", "loss", "returns", "date", "costs", "budget", "order", "item"),
-        ],
-        "summary has a size of its own, and its loop is yours": ["max_memory", "progress"],
+        "summary is of rows, and `solve` of the search over them: what looks at rows again is no "
+        "part of either": f"target target_weight move bounds units {ROW_LIMITS} {HISTOGRAM} loss "
+        "returns date costs budget order item",
+        "summary has a size of its own, and its loop is yours": "max_memory progress",
     },
     "command": FROM_FILES,
     "command, blocks": FROM_FILES,
 }
-"""Why a road has no such option."""
+"""Why a road has no such option: the reason, and the options it is about."""
 
 
 def unexplained(job: str, option: str, text: str) -> list[str]:
@@ -1006,17 +973,16 @@ def unexplained(job: str, option: str, text: str) -> list[str]:
     return [
         group
         for group in dashes
-        if not any(option in options for options in ABSENT_OPTIONS.get(group, {}).values())
+        if not any(option in words.split() for words in ABSENT_OPTIONS.get(group, {}).values())
     ]
 
 
 def reasons() -> list[str]:
     """The reasons of all dashes, a line for each."""
-    names = {
-        (why, tuple(options)): None for of in ABSENT_OPTIONS.values() for why, options in of.items()
-    }
+    each = {(why, words): None for road in ABSENT_OPTIONS.values() for why, words in road.items()}
     lines = [
-        f"- {', '.join(f'`{name}`' for name in options)}: {article(why)}." for why, options in names
+        f"- {', '.join(f'`{name}`' for name in words.split())}: {article(why)}."
+        for why, words in each
     ]
     return ["Dashes:", "", *lines, "- `FewerTerms` has no `partial_fit`."]
 

@@ -272,11 +272,11 @@ def test_float32_stays_float32_and_integers_become_numbers():
     ("options", "words"),
     [
         ({"move": "far"}, "move must be True, False, 'free', a pair .* got 'far'"),
-        ({"move": 3}, r"move must be a pair \(low, high\)"),
-        ({"move": (1, 0)}, "move of column 0 must be low <= high"),
-        ({"move": ([0, 1], 1)}, r"arrays of shape \(3,\)"),
+        ({"move": 3}, "move must be .* got 3"),
+        ({"move": (1, 0)}, "low <= high"),
+        ({"move": ([0, 1], 1)}, "one number for each column"),
         ({"move": {9: (0, 1)}}, "no column of numbers is called 9"),
-        ({"move": (np.nan, 1)}, "move must hold numbers"),
+        ({"move": (np.nan, 1)}, "move must be"),
         ({"move": True, "similarity": "cosine"}, "move needs a smooth similarity .* got 'cosine'"),
         (
             {"move": True, "similarity": "laplace"},

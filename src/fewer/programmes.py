@@ -74,14 +74,15 @@ def quadratic_programme(
     >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
     ([0.7, 0.3], [1.2])
     """
-    import daqp  # here: only calls with side conditions need it
-
     if high.sum() <= 1.0 + ONE_POINT or low.sum() >= 1.0 - ONE_POINT:
-        return _only_point(high if high.sum() <= 1.0 + ONE_POINT else low, rows, right)
+        only = high if high.sum() <= 1.0 + ONE_POINT else low
+        return linear_programme(np.zeros(len(c)), only, only, rows, right)
     s, n, lengths = len(c), rows.shape[1], np.maximum(np.linalg.norm(rows, axis=1), SLACK)
     scale = max(float(np.abs(np.diag(H)).mean()), 1e-300) if s else 1.0
+    linear = np.append(-c, np.zeros(n - s) if cost is None else 0.5 * cost)
     if cost is not None:  # a linear part far above H would drown the tolerances
         scale = max(scale, float(np.abs(c).max()), float(cost.max(initial=0.0)))
+    H, linear = H / scale, linear / scale
     A = np.zeros((len(rows) + 1, n))
     A[:-1], A[-1, :s] = rows / lengths[:, None], 1.0
     upper = np.concatenate([high, np.full(n - s, FREE), right / lengths, [1.0]])
@@ -89,10 +90,6 @@ def quadratic_programme(
     sense = np.zeros(len(upper), np.int32)
     sense[-1] = EQUALITY
     sense[:s][low == high] = EQUALITY
-    H, linear = (
-        H / scale,
-        np.append(-c / scale, np.zeros(n - s) if cost is None else cost / (2.0 * scale)),
-    )
     for attempt, proximal in enumerate(PROXIMAL):
         pull = np.where(np.arange(n) < s, proximal, np.maximum(proximal, PROXIMAL_FREE))
         flag, w, lam = _followed(H, linear, pull, (A, upper, lower, sense))
@@ -102,35 +99,11 @@ def quadratic_programme(
                 return Solved(weights, np.maximum(2.0 * scale * lam[n:-1] / lengths, 0.0))
         if (
             attempt == 0
-        ):  # of a nearly singular H it may call infeasible what is not: ask again without it
+        ):  # of a nearly singular H it may call infeasible what is not: ask without it
             upper[n:-1] = (right + ROOM) / lengths
-            if (
-                daqp.solve(np.eye(n), np.zeros(n), A, upper, lower, sense, primal_tol=PRIMAL_TOL)[2]
-                == INFEASIBLE
-            ):
+            if _daqp(np.eye(n), np.zeros(n), (A, upper, lower, sense))[0] == INFEASIBLE:
                 return None
     return linear_programme(H @ np.full(s, 1.0 / s) + linear[:s], low, high, rows, right)
-
-
-def _only_point(weights: Vector, rows: Matrix, right: Vector) -> Solved | None:
-    """Weights that bounds and sum leave no choice; None where no d >= 0 meets rows (w, d) <= right."""
-    import daqp  # here: only calls with side conditions need it
-
-    s, more, free = (
-        len(weights),
-        rows.shape[1] - len(weights),
-        right - rows[:, : len(weights)] @ weights,
-    )
-    if more:
-        A, bounds = rows[:, s:], (np.append(np.full(more, FREE), free + ROOM), np.zeros(more))
-        lower = np.append(bounds[1], np.full(len(rows), -FREE))
-        d, _, flag, _ = daqp.solve(
-            np.eye(more), np.zeros(more), A, bounds[0], lower, primal_tol=PRIMAL_TOL
-        )
-        free = free - A @ np.asarray(d) if flag > 0 else np.full(1, -1.0)
-    if (free < -SLACK).any():
-        return None
-    return Solved(weights.copy(), np.zeros(len(right)))
 
 
 def _meets(rows: Matrix, x: Vector, right: Vector) -> bool:
@@ -138,25 +111,28 @@ def _meets(rows: Matrix, x: Vector, right: Vector) -> bool:
     return bool((rows @ x - right <= SLACK * np.maximum(np.linalg.norm(rows, axis=1), 1.0)).all())
 
 
+def _daqp(P: Matrix, linear: Vector, sides: tuple[Any, ...]) -> tuple[int, Vector, Vector]:
+    """DAQP's flag, answer and multipliers."""
+    import daqp  # here: only calls with side conditions need it
+
+    w, _, flag, info = daqp.solve(P, linear, *sides, primal_tol=PRIMAL_TOL)
+    return int(flag), np.asarray(w), np.asarray(info["lam"])
+
+
 def _followed(
     H: Matrix, linear: Vector, pull: Vector, sides: tuple[Any, ...]
 ) -> tuple[int, Vector, Vector]:
     """DAQP's flag, answer and multipliers, with a proximal term whose centre follows the answer."""
-    import daqp  # here: only calls with side conditions need it
-
     s, n = len(H), len(linear)
     P = np.diag(pull)
     P[:s, :s] += H
-    w, lam, flag = np.where(np.arange(n) < s, 1.0 / s, 0.0), np.zeros(len(sides[1])), 0
+    w = np.where(np.arange(n) < s, 1.0 / s, 0.0)
     for _ in range(ROUNDS):
         before = w
-        w, _, flag, info = daqp.solve(P, linear - pull * before, *sides, primal_tol=PRIMAL_TOL)
-        if flag <= 0:
+        flag, w, lam = _daqp(P, linear - pull * before, sides)
+        if flag <= 0 or float((np.abs(w - before) * pull).max()) < STILL:
             break
-        w, lam = np.asarray(w), np.asarray(info["lam"])
-        if float((np.abs(w - before) * pull).max()) < STILL:
-            break
-    return int(flag), w, lam
+    return flag, w, lam
 
 
 def cleaned(w: Vector, low: Vector, high: Vector) -> Vector:
@@ -176,23 +152,31 @@ def linear_programme(
     >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
     ([0.3, 0.7], [1.0])
     """
+    s, more = len(cost), rows.shape[1] - len(cost)
+    total, free = np.append(np.ones(s), np.zeros(more))[None], np.append(cost, np.zeros(more))
+    found = _highs(free, (rows, right), (total, np.ones(1)), low, high)
+    if found is None:
+        return None
+    return Solved(cleaned(found[0][:s], low, high), np.maximum(found[1], 0.0))
+
+
+def _highs(
+    cost: Vector, unequal: tuple[Any, Vector], equal: tuple[Any, Vector], low: Vector, high: Vector
+) -> tuple[Vector, Vector, Vector] | None:
+    """x and the multipliers of both kinds of rows by HiGHS; variables beyond the bounds given are only not negative."""
     from scipy.optimize import linprog  # here: it is slow to import
 
-    s, more = len(cost), rows.shape[1] - len(cost)
-    limits = (rows, right) if len(rows) else (None, None)
-    total, bounds = np.append(np.ones(s), np.zeros(more))[None], _bounds(low, high, more)
-    found = linprog(np.append(cost, np.zeros(more)), *limits, total, [1.0], bounds, method="highs")
+    more = len(cost) - len(low)
+    ends = np.append(low, np.zeros(more)), np.append(high, np.full(more, np.inf))
+    rows, right = unequal if len(unequal[1]) else (None, None)
+    tolerances = {"primal_feasibility_tolerance": LP_TOL, "dual_feasibility_tolerance": LP_TOL}
+    found = linprog(
+        cost, rows, right, *equal, np.column_stack(ends), method="highs", options=tolerances
+    )
     if found.status != 0:
         return None
-    multipliers = (
-        np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if len(rows) else np.zeros(0)
-    )
-    return Solved(cleaned(np.asarray(found.x[:s]), low, high), multipliers)
-
-
-def _bounds(low: Vector, high: Vector, more: int) -> Matrix:
-    """Bounds of weights, and of further variables >= 0."""
-    return np.column_stack([np.append(low, np.zeros(more)), np.append(high, np.full(more, np.inf))])
+    multipliers = np.zeros(0) if rows is None else -np.asarray(found.ineqlin.marginals)
+    return np.asarray(found.x), multipliers, -np.asarray(found.eqlin.marginals)
 
 
 def least_absolute(
@@ -250,31 +234,16 @@ def _absolute_by_highs(
 ) -> tuple[Vector, Vector, Vector] | None:
     """(x, multipliers of the rows, signs) as a linear programme with residuals split in two."""
     import scipy.sparse as sp
-    from scipy.optimize import linprog  # here: it is slow to import
 
     (r, s), more = A.shape, rows.shape[1] - A.shape[1]
     eye = sp.eye_array(r)
     parts = sp.csr_array(A), sp.csr_array((r, more)), -eye, eye
-    equal = sp.vstack(
-        [sp.hstack(parts), sp.csr_array(np.append(np.ones(s), np.zeros(more + 2 * r)))]
-    )
-    unequal = (
-        sp.hstack([sp.csr_array(rows), sp.csr_array((len(rows), 2 * r))]) if len(rows) else None
-    )
-    found = linprog(
-        np.concatenate([np.zeros(s + more), weights, weights]),
-        unequal,
-        right if len(rows) else None,
-        equal.tocsc(),
-        np.append(b, 1.0),
-        _bounds(low, high, more + 2 * r),
-        method="highs",
-        options={"primal_feasibility_tolerance": LP_TOL, "dual_feasibility_tolerance": LP_TOL},
-    )
-    if found.status != 0:
-        return None
-    multipliers = -np.asarray(found.ineqlin.marginals) if len(rows) else np.zeros(0)
-    return found.x[: s + more], multipliers, -np.asarray(found.eqlin.marginals[:r])
+    total = sp.csr_array(np.append(np.ones(s), np.zeros(more + 2 * r)))
+    unequal = sp.hstack([sp.csr_array(rows), sp.csr_array((len(rows), 2 * r))])
+    equal = sp.vstack([sp.hstack(parts), total]).tocsc()
+    cost = np.concatenate([np.zeros(s + more), weights, weights])
+    found = _highs(cost, (unequal, right), (equal, np.append(b, 1.0)), low, high)
+    return None if found is None else (found[0][: s + more], found[1], found[2][:r])
 
 
 def _pivoted_absolute(

@@ -222,9 +222,6 @@ def certify(
     price_in, price_out = reduced_costs(gains, chosen, inside, room, group, left)
     paid = np.sum(np.where(chosen, np.abs(gains), 0.0))
     low = mu + value - ROUNDING * d.size * (abs(mu) + abs(level) + paid)
-    return (
-        low,
-        price_in,
-        price_out,
-        tightened_bounds(limits, w + level, d, gains, cutoff - low - price_in),
-    )
+    enters = np.isfinite(price_in)
+    spare = np.where(enters, cutoff - low - np.where(enters, price_in, 0.0), -np.inf)
+    return low, price_in, price_out, tightened_bounds(limits, w + level, d, gains, spare)

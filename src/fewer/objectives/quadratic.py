@@ -61,6 +61,11 @@ class Discrepancy(QuadraticForm):
         distances = self.diagonal - 2.0 * self.mean + self.constant
         return max(float(np.abs(distances).mean()), float(np.finfo(float).tiny))
 
+    @property
+    def rounding(self) -> float:
+        """How far the last digits of similarities may move F."""
+        return float(4.0 * np.finfo(float).eps * np.abs(self.diagonal).max())
+
     @cached_property
     def smoothness(self) -> float:
         """Twice the largest eigenvalue of K."""

@@ -1,5 +1,6 @@
 """Maximum mean discrepancy over the rows of a data set, without ever forming their matrix of similarities."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -149,13 +150,22 @@ class RowsMMD(Discrepancy):
         args = self.similarity, self._dtype, self._centre, self.memory
         if self.labels is None:
             return image(self.rows, self.rows[units], weights, *args)
-        total = np.zeros(self.space.size)
-        for label in np.unique(self.labels[units]):
-            here, mine = np.flatnonzero(self.labels == label), self.labels[units] == label
-            total[here] = image(
-                some_rows(self.rows, here), self.rows[units[mine]], weights[mine], *args
-            )
-        return total
+
+        def among(here: Indices, mine: Indices) -> Vector:
+            return image(some_rows(self.rows, here), self.rows[units[mine]], weights[mine], *args)
+
+        return by_label((self.labels, self.labels[units]), among)
+
+
+def by_label(
+    labels: tuple[Indices, Indices], among: Callable[[Indices, Indices], Vector]
+) -> Vector:
+    """What some rows have of others of their own label, (n,): among(here, there) for each label."""
+    total = np.zeros(len(labels[0]))
+    for label in np.unique(labels[1]):
+        here, there = (np.flatnonzero(each == label) for each in labels)
+        total[here] = among(here, there)
+    return total
 
 
 def precision(rows: Any, others: int) -> type:
@@ -200,20 +210,18 @@ def own_mean(
     deadline: Deadline | None = None,
 ) -> Vector:
     """K t for weights t on the rows themselves, (n,)."""
-    n = rows.shape[0]
+    how = similarity, memory, deadline
     if labels is not None:
-        mean = np.zeros(n)
-        for label in np.unique(labels):
-            here = np.flatnonzero(labels == label)
-            mean[here] = own_mean(
+        return by_label(
+            (labels, labels),
+            lambda here, _: own_mean(
                 some_rows(rows, here), target[here], similarity, None, memory, deadline
-            )
-        return mean
+            ),
+        )
     if similarity.plain:
-        return plain_mean(rows, rows, target, similarity, memory, deadline)
-    return own_image(
-        rows, target, similarity, precision(rows, n), similarity.centre(rows), memory, deadline
-    )
+        return plain_mean(rows, rows, target, *how)
+    dtype, centre = precision(rows, rows.shape[0]), similarity.centre(rows)
+    return own_image(rows, target, similarity, dtype, centre, memory, deadline)
 
 
 def mean_to(
@@ -226,19 +234,18 @@ def mean_to(
     deadline: Deadline | None = None,
 ) -> Vector:
     """Σ_j target_j k(row_i, data_j) for each of the rows, (n,); labels: of the rows, and of the data."""
+    how = similarity, memory, deadline
     if labels is not None:
-        mean = np.zeros(rows.shape[0])
-        for label in np.unique(labels[0]):
-            here, there = np.flatnonzero(labels[0] == label), np.flatnonzero(labels[1] == label)
+
+        def among(here: Indices, there: Indices) -> Vector:
             part = some_rows(data, there)
-            mean[here] = mean_to(
-                rows[here], part, target[there], similarity, None, memory, deadline
-            )
-        return mean
+            return mean_to(rows[here], part, target[there], similarity, None, memory, deadline)
+
+        return by_label(labels, among)
     if similarity.plain:
-        return plain_mean(rows, data, target, similarity, memory, deadline)
-    dtype = precision(rows, data.shape[0])
-    return image(rows, data, target, similarity, dtype, similarity.centre(data), memory, deadline)
+        return plain_mean(rows, data, target, *how)
+    dtype, centre = precision(rows, data.shape[0]), similarity.centre(data)
+    return image(rows, data, target, similarity, dtype, centre, memory, deadline)
 
 
 def plain_mean(
@@ -250,19 +257,10 @@ def plain_mean(
     deadline: Deadline | None,
 ) -> Vector:
     """The same for an inner product, in float64: with the mean m of the prepared data it is xᵀm for each row x."""
-    middle = plain_middle(data, target, similarity, memory, deadline)
-    parts = spans(rows.shape[0], tile_rows(rows.shape[1], memory))
-    return np.concatenate(
-        [similarity.left(rows[part], dtype=np.float64) @ middle for part in parts]
-    )
-
-
-def plain_middle(
-    data: Any, target: Vector, similarity: Similarity, memory: int, deadline: Deadline | None = None
-) -> Vector:
-    """Σ_j target_j x_j over the prepared rows of an inner product, (d,)."""
     middle = np.zeros(data.shape[1])
     for part in spans(data.shape[0], tile_rows(data.shape[1], memory)):
         check(deadline)
         middle += similarity.left(data[part], dtype=np.float64).T @ target[part]
-    return middle
+    parts = spans(rows.shape[0], tile_rows(rows.shape[1], memory))
+    lefts = (similarity.left(rows[part], dtype=np.float64) for part in parts)
+    return np.concatenate([left @ middle for left in lefts])

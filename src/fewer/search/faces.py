@@ -10,6 +10,7 @@ from .._validation import Indices, Vector, magnitude
 from ..deadline import Deadline
 from ..protocols import Constraint, FaceSolvable, Objective, Quadratic, implements, whole_faces
 from ..rules import Rules
+from .additions import best_addition
 from .engine import Branch
 from .face import ROUNDING, FaceOptimum, FaceSolver
 from .face import face_best as face_best
@@ -183,14 +184,26 @@ class FacesEngine:
         self._work += EVALUATION + face.size + squares
 
     @quiet
-    def _slopes(self, support: Support) -> Vector:
-        """The gradient at the best weights on a support; zero where there is none."""
+    def _lows(self, units: Indices, support: Support, ranks: bool = False) -> Vector:
+        """No distribution on the face of a support and one of these units has a lower F, (m,).
+
+        F[q] >= F[p] + <g, q - p> with the gradient g at the best p on the support. Closed forms are
+        cheaper than that, and nothing is said of them unless it `ranks` very many units.
+        """
+        lows = np.full(len(units), -math.inf)
+        if not support or (self.closed_form and self.whole and not ranks):
+            return lows
         p = self._point(support)
-        self._work += EVALUATION + self.objective.space.size
         if p is None:
-            return np.zeros(self.objective.space.size)
+            return lows
+        self._work += EVALUATION + p.size
+        value = float(self.objective.value(p))
         gradient = np.asarray(self.objective.gradient(p), np.float64)
-        return np.nan_to_num(gradient, copy=True, nan=0.0, posinf=math.inf, neginf=-math.inf)
+        rest = value - float(gradient[p > 0.0] @ p[p > 0.0])
+        for at, unit in enumerate(units):
+            face = self._face(_with(support, int(unit)))
+            lows[at] = rest + gradient[face].min() if face.size else math.inf
+        return np.where(np.isnan(lows), -math.inf, lows)
 
     @quiet
     def _near(self, support: Support) -> float:
@@ -207,11 +220,11 @@ class FacesEngine:
         return TIE if self.closed_form else SOLVED_TIE
 
     def _below(self, value: float) -> float:
-        """What is lower than a value by more than a tie."""
+        """Return the highest value that is lower than this one by more than a tie."""
         return value - self._tie * abs(value) if math.isfinite(value) else value
 
     def _above(self, value: float) -> float:
-        """What is higher than a value by more than a tie."""
+        """Return the highest value that ties with this one."""
         return value + self._tie * abs(value) if math.isfinite(value) else value
 
     def _move(self, support: Support) -> None:
@@ -246,37 +259,25 @@ class FacesEngine:
         return np.flatnonzero(fits)
 
     def _best_addition(self, free: Indices, looks_ahead: bool) -> int:
-        """Algorithm 3: the unit whose face lowers F most, ties to the lowest index; by look-ahead where all are infinite.
-
-        Steep units come first: what they are measured by rules out the others.
-        """
+        """Algorithm 3: the unit whose face lowers F most, ties to the lowest index; by look-ahead where all are infinite."""
         best = math.inf
-        values: dict[int, float] = dict.fromkeys(free.tolist(), math.inf)
-        for unit in self._steepest(free, self._units):
-            values[unit] = self._look(_with(self._units, unit), self._above(best)).value
-            best = min(best, values[unit])
-            if self._out_of_time():
-                break
-        if best == math.inf and looks_ahead:
-            values = {unit: self._near(_with(self._units, unit)) for unit in values}
-            best = min(values.values())
-        highest = self._above(best) + NOISE * self.solver.scale
-        return next(unit for unit, value in values.items() if value <= highest)
 
-    def _steepest(self, free: Indices, support: Support, most: int | None = None) -> list[int]:
-        """The free units in their order where they are few and cheap; else the steepest descents from a support."""
-        cheap = self.closed_form and self.whole
-        if most is None and (cheap or not support):
-            return [int(unit) for unit in free]
-        if most is None and all(_with(support, int(unit)) in self._known for unit in free):
-            return [int(unit) for unit in free]
-        slopes = self._slopes(support)
-        slopes[self._face(support)] = math.inf
-        steepest = np.full(len(free), math.inf)
-        for i, unit in enumerate(free):
-            face = self._face(_with(support, int(unit)))
-            steepest[i] = slopes[face].min() if face.size else math.inf
-        return [int(unit) for unit in free[np.argsort(steepest, kind="stable")[:most]]]
+        def value_of(unit: int) -> float:
+            nonlocal best
+            value = self._look(_with(self._units, unit), self._above(best)).value
+            best = min(best, value)
+            return value
+
+        def tie(value: float) -> float:
+            return (
+                self._above(value) - value + NOISE * self.solver.scale if best < math.inf else 0.0
+            )
+
+        lows = self._lows(free, self._units)
+        unit = best_addition(free, lows, value_of, math.inf, tie, self.deadline)
+        if best < math.inf or not looks_ahead:
+            return unit
+        return int(free[np.argmin([self._near(_with(self._units, int(u))) for u in free])])
 
     @quiet
     def _some_support(self) -> Support:
@@ -298,17 +299,18 @@ class FacesEngine:
         """The support after the best swap of one unit; None where none lowers F."""
         bar, best = self._below(self._value), None
         incoming = np.setdiff1d(np.flatnonzero(self.rules.open), self._units)
-        most = MOST_SWAPS if self.closed_form else MOST_SEARCHED
-        most = max(most // max(len(self._units), 1), 1)
-        if len(incoming) > most:
-            incoming = np.sort(np.array(self._steepest(incoming, self._units, most)))
+        most = (MOST_SWAPS if self.closed_form else MOST_SEARCHED) // max(len(self._units), 1)
+        if len(incoming) > max(most, 1):
+            order = np.argsort(self._lows(incoming, self._units, ranks=True), kind="stable")
+            incoming = np.sort(incoming[order[: max(most, 1)]])
         for unit in self._units:
-            kept = tuple(u for u in self._units if u != unit)
-            fits = np.intersect1d(incoming, self._addable(kept))
-            for other in self._steepest(fits, kept):
-                if self._out_of_time():
-                    return best
-                support = _with(kept, other)
+            rest = tuple(u for u in self._units if u != unit)
+            fits = np.intersect1d(incoming, self._addable(rest))
+            lows = self._lows(fits, rest)
+            for at in np.argsort(lows, kind="stable"):
+                if lows[at] >= bar or self._out_of_time():
+                    break
+                support = _with(rest, int(fits[at]))
                 value = self._look(support, bar).value
                 if value < bar:
                     bar, best = value, support
@@ -322,11 +324,11 @@ class FacesEngine:
             return False
         before, value = self._units, self._value
         dropped = int(rng.integers(1, max(2, len(before) // 2) + 1))
-        kept = _sorted(rng.permutation(before)[dropped:])
+        rest = _sorted(rng.permutation(before)[dropped:])
         unit = int(rng.choice(free))
-        if not self.rules.allows(np.array(_with(kept, unit))):
+        if not self.rules.allows(np.array(_with(rest, unit))):
             return False
-        self._move(_with(kept, unit))
+        self._move(_with(rest, unit))
         self.grow(self.k)
         self.improve(MOST_MOVES)
         if self._value < self._below(value):

@@ -376,7 +376,7 @@ class Relaxations:
         With the indicators z of the relaxation and d of the certificate, they are those of
         min q'(H - diag(d)) q + sum d_i q_i^2 / z_i.
         """
-        q = spread(node.units, node.weights() / node.weights().sum(), len(self._group))
+        q = spread(node.units, node.weights(), len(self._group))
         if self.conditions is None or (not node.price.any() and self.conditions.holds(q)):
             return node
         d = np.maximum(np.diag(self._H)[node.units] + np.diag(Z)[1:], 0.0)

@@ -264,6 +264,8 @@ class Stream:
                 parts.append(take_rows(block.X, wanted[low:high] - block.start))
             if high == len(wanted):
                 break
+        else:
+            self._refuse(f"row {wanted[-1]} is not there any more")
         return take_rows(stacked(parts), order)
 
     def whole(self, memory: int) -> Block | None:

@@ -16,7 +16,7 @@ from ...tables.encode import Encoding
 from ...tables.frames import put_columns
 from .comparison import Comparison, column_ends
 from .moving import Box, Descent, MovingMMD, Seats, Tell, dense
-from .options import PointsOptions, as_pair
+from .options import PointsOptions, as_ends
 from .sample import Sample
 from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target, WorkPlan
 
@@ -103,24 +103,16 @@ class MovingColumns(NamedTuple):
 
 def _box_of_user(move: Any, names: list[Any], low: Vector, high: Vector) -> tuple[Vector, Vector]:
     """Read the ends that the user gives, of all columns or some of them."""
-    if isinstance(move, Mapping):
-        low, high = low.copy(), high.copy()
-        for name, pair in move.items():
-            if name not in names:
-                raise InvalidInput(
-                    f"move: no column of numbers is called {shown(name)}; there are {shown(names)}"
-                )
-            at = names.index(name)
-            low[at], high[at] = (
-                float(end[0]) for end in as_pair(pair, 1, f"move of {shown(name)}")
+    if not isinstance(move, Mapping):
+        return as_ends(move, len(names))
+    low, high = low.copy(), high.copy()
+    for name, pair in move.items():
+        if name not in names:
+            raise InvalidInput(
+                f"move: no column of numbers is called {shown(name)}; there are {shown(names)}"
             )
-    else:
-        low, high = as_pair(move, len(names), "move")
-    if (low > high).any():
-        at = int(np.argmax(low > high))
-        raise InvalidInput(
-            f"move of column {shown(names[at])} must be low <= high, got {low[at]:g} and {high[at]:g}"
-        )
+        at = names.index(name)
+        low[at], high[at] = as_ends(pair)
     return low, high
 
 

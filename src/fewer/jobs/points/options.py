@@ -61,29 +61,27 @@ def as_gamma(value: Any, name: str) -> Any:
     return value
 
 
-def as_pair(pair: Any, width: int | None, what: str) -> tuple[Vector, Vector]:
-    """Read two ends, each a number or (width,) of them; infinite ones are none. A width None is not known yet."""
-    if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
-        raise InvalidInput(f"{what} must be a pair (low, high), got {shown(pair)}")
-    low, high = (as_numbers(end, what).astype(np.float64) for end in pair)
-    for end in (low, high):
-        if np.isnan(end).any() or (width is not None and end.shape not in ((), (width,))):
-            raise InvalidInput(
-                f"{what} must hold numbers or arrays of shape ({width},), got {shown(end.tolist())}"
-            )
-    if width is None:
-        return low, high
-    return np.array(np.broadcast_to(low, width)), np.array(np.broadcast_to(high, width))
+def as_ends(pair: Any, width: int | tuple[()] = ()) -> tuple[Vector, Vector]:
+    """Two ends, low <= high, each a number or (width,) of them; infinite ones are none."""
+    try:
+        low, high = (np.array(np.broadcast_to(as_numbers(end, "move"), width)) for end in pair)
+        ordered = bool((low <= high).all()) and not isinstance(pair, str)
+    except (TypeError, ValueError):
+        ordered = False
+    if not ordered:
+        raise InvalidInput(
+            "move must be True, False, 'free', a pair (low, high) of numbers or of one number for each column of "
+            f"numbers with low <= high, or such pairs by column, got {shown(pair)}"
+        )
+    return low.astype(np.float64), high.astype(np.float64)
 
 
 def as_move(value: Any, name: str) -> Any:
     """Whether and where to points move."""
-    if isinstance(value, str) and value != "free":
-        raise InvalidInput(
-            f"move must be True, False, 'free', a pair (low, high), or pairs by column, got {shown(value)}"
-        )
-    if not isinstance(value, (bool, np.bool_, str, Mapping)):
-        as_pair(value, None, name)
+    flag = isinstance(value, (bool, np.bool_)) or (isinstance(value, str) and value == "free")
+    if not flag and not isinstance(value, Mapping):
+        size = max((np.size(end) for end in value), default=1) if np.iterable(value) else 1
+        as_ends(value, () if size == 1 else size)
     return value
 
 

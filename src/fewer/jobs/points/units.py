@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..._validation import Indices, InvalidInput, Vector, as_integer
 from ...constraints.groups import Groups
 from ...deadline import Deadline
-from ...lazy_rows import some_rows
 from ...objectives.mmd import MMD
 from ...objectives.pairs import HIGH, OutOfTime, check, spans, spread, tile_entries, tile_rows
 from ...result import Words
@@ -152,41 +152,33 @@ def mean_similarities(
     sample: Sample, unit: Indices, similarity: Similarity, memory: int, deadline: Deadline | None
 ) -> Vector:
     """Compute H (G, G), the mean similarity of the rows of two units by their weights, each pair compared once."""
-    count, order = int(unit.max()) + 1, np.argsort(unit, kind="stable")
-    rows, unit = some_rows(sample.rows, order), unit[order]
-    inside = sample.weights[order] / np.bincount(unit, sample.weights[order], count)[unit]
-    labels = None if sample.labels is None else sample.labels[order]
-    centre, d = similarity.centre(rows), rows.shape[1]
-    high = max(1, min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(d, memory)))
-    parts = spans(len(unit), high)
-    H = np.zeros((count, count))
+    order = np.argsort(unit, kind="stable")
+    sample, unit = sample.take(order), unit[order]
+    rows, n, count = sample.rows, len(unit), int(unit[-1]) + 1
+    within = sample.weights / np.bincount(unit, sample.weights)[unit]
+    W = sp.csr_array((within, (np.arange(n), unit)), (n, count))
+    centre = similarity.centre(rows)
+    high = min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(rows.shape[1], memory))
+    parts = spans(n, max(1, high))
 
-    def work(i: int) -> list[tuple[slice, slice, Vector]]:
-        left, sums = similarity.left(rows[parts[i]], centre, np.float64), []
+    def work(i: int) -> Vector:
+        left = similarity.left(rows[parts[i]], centre, np.float64)
+        sums = np.zeros((parts[i].stop - parts[i].start, count))
         for other in parts[i:]:
             check(deadline)
             block = similarity.between(left, similarity.right(rows[other], centre, np.float64))
-            block = block * inside[parts[i]][:, None] * inside[other]
-            if labels is not None:
-                block *= labels[parts[i]][:, None] == labels[other]
-            sums.append(summed_by_unit(block, unit[parts[i]], unit[other]))
+            if sample.labels is not None:
+                block = block * (sample.labels[parts[i]][:, None] == sample.labels[other])
+            sums += (0.5 if other == parts[i] else 1.0) * (block @ W[other])
         return sums
 
+    H = np.zeros((count, count))
     for first in range(0, len(parts), 16):
-        tiles = list(range(first, min(first + 16, len(parts))))
-        for i, sums in zip(tiles, spread(work, tiles), strict=True):
-            for j, (down, across, block) in enumerate(sums, start=i):
-                H[down, across] += block
-                if i != j:
-                    H[across, down] += block.T
-    return (H + H.T) / 2.0
-
-
-def summed_by_unit(block: Vector, down: Indices, across: Indices) -> tuple[slice, slice, Vector]:
-    """Sum a tile over units, which are neighbours there, and find where the sums belong in H."""
-    sums = np.add.reduceat(block, np.flatnonzero(np.append(True, np.diff(down) != 0)), axis=0)
-    sums = np.add.reduceat(sums, np.flatnonzero(np.append(True, np.diff(across) != 0)), axis=1)
-    return slice(down[0], down[-1] + 1), slice(across[0], across[-1] + 1), sums
+        some = list(range(first, min(first + 16, len(parts))))
+        for i, sums in zip(some, spread(work, some), strict=True):
+            own = slice(unit[parts[i].start], unit[parts[i].stop - 1] + 1)
+            H[own] += W[parts[i], own].T @ sums
+    return H + H.T
 
 
 def rows_of_units(
