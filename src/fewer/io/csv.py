@@ -22,7 +22,7 @@ from .._validation import InvalidInput
 from .cells import FALSE, MISSING, MOSTLY, TRUE, Parsed, is_grouped, parsed, without_missing
 from .copies import recoded, trimmed
 from .formats import SNIFFED_BYTES, encoding_of, start_of
-from .table import FileTable, ScannedTable, stamp_of, unreadable
+from .table import DAMAGES, FileTable, ScannedTable, stamp_of, unreadable
 
 HEAD_ROWS = 10_000
 """Rows from which types are guessed ..."""
@@ -144,7 +144,7 @@ class CsvTable(ScannedTable):
         ]
         try:
             kept = self._scan({}).select(tests).collect(engine="streaming").row(0)
-        except pl.exceptions.PolarsError as reason:
+        except DAMAGES as reason:
             raise ragged(self.path, self.dialect, self.label, reason) from None
         lost = [name for name, right in zip(types, kept, strict=True) if not right]
         if not lost:

@@ -317,7 +317,7 @@ class ScannedTable(FileTable):
         try:
             return self.counted()
         except DAMAGES as error:
-            return int(self.amended(error).counted())
+            return int(self.amended(error).declared)
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
         """Parts of the columns; a file that has other rows at their end, or was changed, is refused.
