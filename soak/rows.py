@@ -108,12 +108,14 @@ def refused(outcome: Any, word: str) -> list[str]:
 
 
 def one_state(outcome: Any, states: list[Any]) -> list[str]:
-    """Whether an answer is a sentence, or that of one state of the rows."""
-    if isinstance(outcome, str) or outcome in states:
+    """Say where an answer is no sentence, nor that of one state of the rows, to rounding of its value."""
+    if isinstance(outcome, str):
         return []
-    return [
-        f"it answers {outcome[0]}, {outcome[2]!r}; the states of the rows give {[(s[0], s[2]) for s in states]}"
-    ]
+    for state in states:
+        if outcome[0] == state[0] and np.isclose(outcome[2], state[2], rtol=1e-9, atol=1e-12):
+            return []
+    shown = [(state[0], state[2]) for state in states]
+    return [f"it answers {outcome[0]}, {outcome[2]!r}; the states of the rows give {shown}"]
 
 
 def rewritten(rng: Generator) -> tuple[str, list[str]]:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shlex
 import subprocess
 import sys
 from contextlib import chdir
@@ -23,12 +24,12 @@ CLOUD = np.concatenate([RNG.normal(0, 0.3, (30, 2)), RNG.normal(4, 0.3, (60, 2))
 
 
 def run(*args, stdin=None, code=0, cwd=None, env=None):
-    """Run the command line on these arguments: in this process, or with an environment of its own in another.
+    """Run the command line on a line or on these arguments: in this process, or with an environment of its own in another.
 
     Starting an interpreter and importing takes two seconds, the commands take milliseconds; what only a process shows
     (signals, closed streams, terminals) is tested in test_terminal.py and test_files.py.
     """
-    words = [str(a) for a in args]
+    words = shlex.split(args[0]) if len(args) == 1 else [str(a) for a in args]
     ended, out, err = inside(words, stdin, cwd) if env is None else outside(words, stdin, cwd, env)
     assert ended == code, (out, err)
     assert "Traceback" not in err

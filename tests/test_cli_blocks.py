@@ -48,19 +48,7 @@ def test_a_path_in_blocks_is_the_answer_for_each_k(job, folder):
 
 
 def test_one_k_with_a_page(folder):
-    out, _ = run(
-        "bins",
-        folder / "x.parquet",
-        "--column",
-        "y",
-        "-k",
-        "3",
-        "--max-memory",
-        "10KB",
-        "--report",
-        "p.html",
-        cwd=folder,
-    )
+    out, _ = run("bins x.parquet --column y -k 3 --max-memory 10KB --report p.html", cwd=folder)
     assert len(out.splitlines()) == 4
     assert (folder / "p.html").stat().st_size > 10_000
 

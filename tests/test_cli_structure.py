@@ -36,10 +36,10 @@ def written(folder):
 def test_dims_with_units_and_costs(tmp_path):
     files = written(tmp_path)
     units, costs = np.arange(9) // 3, np.linspace(1.0, 2.0, 9)
-    out, err = run("dims", files / "wide.csv", "-k", "2", "--units", files / "units.csv")
+    out, err = run("dims wide.csv -k 2 --units units.csv", cwd=files)
     assert sorted(table(out)["index"]) == fewer.dims(WIDE, 2, units=units, rng=0).indices.tolist()
     assert "Optimal (proven)." in err
-    out, err = run("dims", files / "wide.csv", "--budget", "4.5", "--costs", files / "costs.csv")
+    out, err = run("dims wide.csv --budget 4.5 --costs costs.csv", cwd=files)
     expected = fewer.dims(WIDE, costs=costs, budget=4.5, rng=0)
     assert sorted(table(out)["index"]) == expected.indices.tolist()
     assert f"cost {costs[expected.indices].sum():.4g}" in err
@@ -64,42 +64,20 @@ def test_dims_with_units_and_costs(tmp_path):
 
 def test_dims_refuses_half_a_budget(tmp_path):
     files = written(tmp_path)
-    _, err = run("dims", files / "wide.csv", "--budget", "2", code=2)
+    _, err = run("dims wide.csv --budget 2", cwd=files, code=2)
     assert "--budget is what may be spent on --costs" in err
-    _, err = run(
-        "dims",
-        files / "wide.csv",
-        "--budget",
-        "2",
-        "-k",
-        "2",
-        "--costs",
-        files / "costs.csv",
-        code=2,
-    )
+    _, err = run("dims wide.csv --budget 2 -k 2 --costs costs.csv", cwd=files, code=2)
     assert "give k or budget: how much may be chosen, got both" in err
-    _, err = run("dims", files / "wide.csv", "-k", "2", "--costs", files / "costs.csv", code=2)
+    _, err = run("dims wide.csv -k 2 --costs costs.csv", cwd=files, code=2)
     assert "--costs need a --budget" in err
     (files / "few.csv").write_text("column,cost\nc0,1\n")
-    _, err = run("dims", files / "wide.csv", "--budget", "2", "--costs", files / "few.csv", code=2)
+    _, err = run("dims wide.csv --budget 2 --costs few.csv", cwd=files, code=2)
     assert "costs has none for the column 'c1', 'c2', 'c3', 'c4', 'c5' and 3 more" in err
     (files / "twice.csv").write_text("column,unit\nc0,a\nc0,b\n")
-    _, err = run("dims", files / "wide.csv", "-k", "2", "--units", files / "twice.csv", code=2)
+    _, err = run("dims wide.csv -k 2 --units twice.csv", cwd=files, code=2)
     assert "has 'c0' twice" in err
     (files / "lines2.csv").write_text("order,item,maker\n1,a,x\n2,a,y\n2,b,x\n")
-    _, err = run(
-        "dims",
-        files / "lines2.csv",
-        "--order",
-        "order",
-        "--item",
-        "item",
-        "--units",
-        "maker",
-        "-k",
-        "1",
-        code=2,
-    )
+    _, err = run("dims lines2.csv --order order --item item --units maker -k 1", cwd=files, code=2)
     assert "expected one value for each 'item', 'a' has several" in err
 
 
@@ -115,16 +93,5 @@ def test_bins_with_bars(tmp_path):
     np.testing.assert_allclose(table(out)["from"], expected.distribution.edges[:, 0])
     assert "The histogram and its bars" in page.read_text()
     assert "Optimal (proven)." in err
-    out, _ = run("bins", files / "ms.csv", "--path", "2,4,8", "--bins", "60", "--contiguous", "-q")
+    out, _ = run("bins ms.csv --path 2,4,8 --bins 60 --contiguous -q", cwd=files)
     assert table(out)["k"].to_list() == [2] * 2 + [4] * 4 + [8] * 8
-
-
-def test_points_with_units(tmp_path):
-    files = written(tmp_path)
-    out, err = run("points", files / "cloud.csv", "--units", "who", "-k", "2")
-    frame = pl.read_csv(files / "cloud.csv")
-    expected = fewer.points(frame, 2, units="who", rng=0)
-    assert sorted(table(out)["index"]) == expected.indices.tolist()
-    assert set(table(out)["who"]) == set(expected.units)
-    assert "random units" in err
-    run("points", files / "cloud.csv", "--units", "who", "--path", "1,2,3", "-q")

@@ -161,3 +161,14 @@ def test_sparse_blocks_whose_indices_are_out_of_range_are_refused():
     block.indices[1] = 9
     with pytest.raises(InvalidInput, match="not a valid sparse matrix: indices must be < 3"):
         fewer.points(lambda: iter([block]), 1)
+
+
+def test_rows_that_are_gone_when_the_kept_ones_are_read_are_refused():
+    table, calls = pl.DataFrame(X[:2000], schema=["a", "b"], orient="row"), []
+
+    def rows():
+        calls.append(1)
+        return (table[:100] if len(calls) > 3 else table).iter_slices(300)
+
+    with pytest.raises(InvalidInput, match=r"every pass must give the same rows; row \d+ is not"):
+        fewer.points(rows, 4, gamma=1.0, solver="greedy", max_memory="20KB", rng=0)

@@ -31,7 +31,7 @@ def customers(tmp_path):
 
 
 def test_look_says_what_columns_are_and_who_would_use_them(customers):
-    out, _ = run("look", "customers.csv", "--json", cwd=customers)
+    out, _ = run("look customers.csv --json", cwd=customers)
     found = json.loads(out)
     kinds = {column["name"]: column["kind"] for column in found["columns"]}
     assert kinds == {
@@ -58,9 +58,9 @@ def test_look_says_what_columns_are_and_who_would_use_them(customers):
 def test_look_says_of_a_long_table_what_dims_does_with_it(tmp_path):
     lines = [f"o{i},{item}\n" for i in range(30) for item in ("milk", "tea")[: 1 + i % 2]]
     (tmp_path / "long.csv").write_text("order_id,item\n" + "".join(lines))
-    out, _ = run("look", "long.csv", cwd=tmp_path)
+    out, _ = run("look long.csv", cwd=tmp_path)
     assert "orders by order_id, items by item" in out
-    _, said = run("dims", "long.csv", "-k", "1", cwd=tmp_path)
+    _, said = run("dims long.csv -k 1", cwd=tmp_path)
     assert "orders are 'order_id'" in said
 
 
@@ -69,7 +69,7 @@ def test_look_is_one_screen(width, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     frame = pl.DataFrame({f"a column with a long name {i}": RNG.random(30) for i in range(width)})
     frame.with_columns(pl.Series("odd", ["1"] * 29 + ["x"])).write_csv(tmp_path / "a.csv")
-    out, _ = run("look", "a.csv", cwd=tmp_path)
+    out, _ = run("look a.csv", cwd=tmp_path)
     lines = out.splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
@@ -80,7 +80,7 @@ def test_look_is_one_screen(width, tmp_path, monkeypatch):
 
 def test_look_cannot_be_driven_by_a_file(tmp_path):
     (tmp_path / "a.csv").write_text("\x1b[2Jx,b\n\x1b[31mred,1\nblue,2\n")
-    out, _ = run("look", "a.csv", cwd=tmp_path)
+    out, _ = run("look a.csv", cwd=tmp_path)
     assert "\\x1b[31mred" in out
 
 
@@ -129,9 +129,7 @@ def test_files_hold_the_whole_rows_with_weights_first(kind, customers):
 
 
 def test_a_path_writes_whole_rows_for_every_k(customers):
-    out, _ = run(
-        "points", "customers.csv", "--path", "2,3", "--columns", "age", "--quiet", cwd=customers
-    )
+    out, _ = run("points customers.csv --path 2,3 --columns age --quiet", cwd=customers)
     found = pl.read_csv(out.encode(), infer_schema=False)
     assert found.columns[:3] == ["k", "weight", "index"]
     assert found["k"].to_list() == ["2"] * 2 + ["3"] * 3
@@ -156,5 +154,5 @@ def test_several_files_and_patterns_are_one_table(customers):
 
 
 def test_what_is_said_about_a_file_comes_first(customers):
-    _, err = run("points", "customers.csv", "-k", "3", "--columns", "age,income", cwd=customers)
+    _, err = run("points customers.csv -k 3 --columns age,income", cwd=customers)
     assert err.splitlines()[0].startswith("Column 'income' holds numbers written like '$")

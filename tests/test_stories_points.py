@@ -69,54 +69,6 @@ def test_a_coreset_learns_what_all_rows_teach_if_its_weights_are_counts(tmp_path
     assert answer["answers"][0]["value"] == expected.value
 
 
-OPTIONS = {
-    "weights": (["--weight", "calls"], {"sample_weight": "calls"}),
-    "kinds": (
-        ["--columns", "age:category,calls:category"],
-        {"columns": {"age": "category", "calls": "category"}},
-    ),
-    "only some": (["--columns", "age,plan"], {"columns": ["age", "plan"]}),
-    "some of a kind": (
-        ["--columns", "age,calls:category"],
-        {"columns": {"calls": "category"}, "of": ["age", "calls"]},
-    ),
-    "drop": (["--missing", "drop", "--label", "churn"], {"missing": "drop", "labels": "churn"}),
-    "impute": (
-        ["--missing", "impute", "--gamma", "scale"],
-        {"missing": "impute", "gamma": "scale"},
-    ),
-    "hamming": (
-        ["--similarity", "hamming", "--missing", "category"],
-        {"similarity": "hamming", "missing": "category"},
-    ),
-    "unscaled": (
-        ["--no-standardize", "--ignore", "income"],
-        {"standardize": False, "columns": {"income": "ignore"}},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_the_command_is_the_library_with_the_same_options(tmp_path, name, ending):
-    missing = 0.1 if name in ("drop", "impute", "hamming") else 0.0
-    table = pl.DataFrame(customers(80, rng=2, missing=missing), nan_to_null=True)
-    file = tmp_path / f"customers.{ending}"
-    table.write_csv(file) if ending == "csv" else table.write_parquet(file)
-    args, options = OPTIONS[name]
-    options = dict(options)
-    table = table.select(options.pop("of", table.columns))
-    expected = points(table, 4, solver="greedy", rng=0, **options)
-    answer = json.loads(
-        run(file, "-k", 4, "--solver", "greedy", "--json", "--no-baselines", *args)
-    )["answers"][0]
-    assert answer["indices"] == expected.indices.tolist()
-    assert answer["value"] == expected.value
-    by_index = dict(zip(answer["kept"]["index"], answer["kept"]["weight"], strict=True))
-    assert by_index == dict(zip(expected.indices.tolist(), expected.weights.tolist(), strict=True))
-    assert answer["note"] == expected.note
-
-
 def test_what_the_command_refuses_names_the_column(tmp_path):
     from fewer import InvalidInput
 

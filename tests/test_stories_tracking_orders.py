@@ -154,26 +154,24 @@ def test_two_columns_are_read_as_lines_and_said(tmp_path):
     lines = pl.read_csv(story.write_orders(tmp_path, 300, 20)).drop("quantity")
     lines.write_csv(tmp_path / "two.csv")
     expected = fewer.dims(lines, 4, order="order_id", item="sku", solver="greedy")
-    out, err = run("dims", "two.csv", "-k", "4", "--solver", "greedy", cwd=tmp_path)
+    out, err = run("dims two.csv -k 4 --solver greedy", cwd=tmp_path)
     assert sorted(pl.read_csv(out.encode())["column"]) == sorted(expected.labels)
     assert "orders are 'order_id', by their names" in err.replace("\n", " ")
-    _, err = run("dims", "two.csv", "-k", "4", "--transactions", code=2, cwd=tmp_path)
+    _, err = run("dims two.csv -k 4 --transactions", cwd=tmp_path, code=2)
     assert "a line for each item (order_id, sku)" in err
     with (tmp_path / "two.csv").open("a") as file:
         file.write("999999,\n")
-    _, err = run("dims", "two.csv", "-k", "4", "--solver", "greedy", code=2, cwd=tmp_path)
+    _, err = run("dims two.csv -k 4 --solver greedy", cwd=tmp_path, code=2)
     assert "is missing; missing='drop'" in err.replace(
         "\n", " "
     ) or "--missing drop" in err.replace("\n", " ")
-    _, err = run(
-        "dims", "two.csv", "-k", "4", "--solver", "greedy", "--missing", "drop", cwd=tmp_path
-    )
+    _, err = run("dims two.csv -k 4 --solver greedy --missing drop", cwd=tmp_path)
     assert "1 of 301 orders left out, as items are missing there" in err.replace("\n", " ")
 
 
 def test_empty_lines_are_empty_baskets(tmp_path):
     (tmp_path / "lines.txt").write_text("tea,milk\n\ntea\n  \nrum,cola\n")
-    out, err = run("dims", "lines.txt", "--transactions", "-k", "2", cwd=tmp_path)
+    out, err = run("dims lines.txt --transactions -k 2", cwd=tmp_path)
     assert sorted(pl.read_csv(out.encode())["column"]) == ["milk", "tea"]
     assert "2 of 5 baskets are empty and left out" in err
     assert "for 3 rows" in err
@@ -186,7 +184,7 @@ def test_a_table_of_labels_shows_its_baselines(tmp_path):
         {"plan": plans, "late": rng.random(80) < 0.2, "calls": rng.integers(0, 3, 80)}
     )
     table.write_csv(tmp_path / "customers.csv")
-    out, _ = run("dims", "customers.csv", "-k", "2", cwd=tmp_path)
+    out, _ = run("dims customers.csv -k 2", cwd=tmp_path)
     kept = pl.read_csv(out.encode())
     expected = fewer.dims(table, 2)
     assert sorted(kept["column"]) == sorted(expected.labels)
@@ -198,16 +196,7 @@ def test_a_table_of_labels_shows_its_baselines(tmp_path):
             "calls": "0",
         }.items()
     )
-    told = run(
-        "dims",
-        "customers.csv",
-        "-k",
-        "1",
-        "--baseline",
-        "plan=gold,calls=1",
-        "--json",
-        cwd=tmp_path,
-    )[0]
+    told = run("dims customers.csv -k 1 --baseline plan=gold,calls=1 --json", cwd=tmp_path)[0]
     value = pl.read_json(told.encode())["answers"][0][0]["value"]
     assert value == pytest.approx(fewer.dims(table, 1, baseline={"plan": "gold", "calls": 1}).value)
 

@@ -7,66 +7,51 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from fewer.report.drawings import picture
+from fewer.report.drawings import (
+    MAX_DRAWN_ROWS,
+    cloud,
+    cumulative,
+    drawn_rows,
+    plane_of,
+    tracks,
+)
 from fewer.report.path import solve_path, study_of
 from fewer.report.path_page import path_page
 from fewer.report.svg import stairs
-from fewer.report.views import (
-    MAX_DRAWN_ROWS,
-    Tracking,
-    cumulative_steps,
-    plane_of_rows,
-    plane_of_similarities,
-    tracking,
-)
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.standard_normal((90, 4)) * [5.0, 3.0, 1.0, 0.5]
 
 
-def up_to_sign(found, expected):
-    return found * np.sign((found * expected).sum(axis=0))
-
-
 def test_the_plane_of_rows_is_that_of_principal_components():
-    plane = plane_of_rows(ROWS)
+    plane = plane_of(ROWS)
     expected = PCA(2).fit(ROWS)
-    some = np.arange(0, 90, 7)
-    places = expected.transform(ROWS[some])
-    assert up_to_sign(plane.place(ROWS[some]), places) == pytest.approx(places)
-    assert f"({100 * expected.explained_variance_ratio_[0]:.0f} %" in plane.axes[0]
-    assert f"({100 * expected.explained_variance_ratio_[1]:.0f} %" in plane.axes[1]
-
-
-def test_the_plane_of_similarities_is_that_of_rows_for_products():
-    plane = plane_of_similarities(lambda some, others: ROWS[some] @ ROWS[others].T, len(ROWS))
-    places = PCA(2).fit_transform(ROWS)
-    assert up_to_sign(plane.place(np.arange(90)), places) == pytest.approx(places)
+    places, found = expected.transform(ROWS[::7]), plane.place(ROWS[::7])
+    assert found * np.sign((found * places).sum(axis=0)) == pytest.approx(places)
+    for name, share in zip(plane.axes, expected.explained_variance_ratio_, strict=True):
+        assert f"({100 * share:.0f} %" in name
 
 
 def test_one_and_two_columns_are_drawn_as_they_are():
-    two = plane_of_rows(ROWS[:, :2], ["height", "width"])
+    two = plane_of(ROWS[:, :2], ["height", "width"])
     assert two.axes == ("height", "width")
     assert two.place(ROWS[[3], :2]).tolist() == ROWS[3:4, :2].tolist()
-    one = plane_of_rows(ROWS[:, :1], ["height"])
+    one = plane_of(ROWS[:, :1], ["height"])
     assert one.axes == ("height", "")
     assert one.place(ROWS[[3, 8], :1])[:, 0].tolist() == ROWS[[3, 8], 0].tolist()
 
 
 def test_long_curves_are_thinned_and_keep_every_step_of_the_answer():
     before = RNG.random(50_000)
-    before /= before.sum()
     after = np.zeros(50_000)
     after[RNG.choice(50_000, 40, replace=False)] = 1 / 40
-    view = cumulative_steps(np.arange(50_000.0), before, after, "bin")
-    places = view.x.astype(int)
-    assert len(places) <= 700
-    assert set(np.flatnonzero(after)) <= set(places.tolist())
-    assert view.before == pytest.approx(np.cumsum(before)[places])
-    assert view.after == pytest.approx(np.cumsum(after)[places])
-    line = tracking(np.arange(5000.0), np.arange(5000.0) + 1)
-    assert (line.rows[0], line.rows[-1], line.total, len(line.rows)) == (0, 4999, 5000, 600)
-    assert (line.track - line.target == 1).all()
+    drawing = cumulative(np.arange(50_000.0), before / before.sum(), after, "bin")
+    ours = re.search(r'class="series ours"><path d="([^"]+)"', drawing)[1]
+    assert len(set(re.findall(r"V([\d.]+)", ours))) == 40
+    assert drawing.count("H") <= 1400
+    drawing = tracks(np.arange(5000.0), np.arange(5000.0) + 1)
+    assert "600 of 5000 rows" in drawing
+    assert "at most 1 in size" in drawing
 
 
 @pytest.mark.parametrize("points", [[("0", "9"), ("1", "9"), ("2", "9")], [("0", "9"), ("1", "4")]])
@@ -119,20 +104,16 @@ def test_the_page_of_every_job_has_a_picture_without_a_path(name):
 
 def test_many_rows_are_drawn_in_part_and_that_is_said():
     rows = RNG.standard_normal((4000, 2))
-    plane = plane_of_rows(rows)
-    cloud = plane.cloud(rows[plane.drawn], rows[[5, 9]], np.array([0.75, 0.25]))
-    drawing = picture(cloud, ["row 5: 75 %", "row 9: 25 %"])
+    some, weights = drawn_rows(4000), np.array([0.75, 0.25])
+    captions = ["row 5: 75 %", "row 9: 25 %"]
+    drawing = cloud(plane_of(rows), rows[some], rows[[5, 9]], weights, 4000, captions)
     assert drawing.count("h0") == MAX_DRAWN_ROWS
     assert f"{MAX_DRAWN_ROWS} of 4000 rows" in drawing
     assert "<title>row 9: 25 %</title>" in drawing
 
 
 def test_what_no_axis_holds_is_not_drawn():
-    huge = Tracking(np.arange(3.0), np.array([1e308, -1e308, 0.0]), np.zeros(3), 3)
-    assert picture(huge) == ""
-    flat = Tracking(np.arange(3.0), np.zeros(3), np.zeros(3), 3)
-    assert "nan" not in picture(flat)
+    assert tracks(np.array([1e308, -1e308, 0.0]), np.zeros(3)) is None
+    assert "nan" not in tracks(np.zeros(3), np.zeros(3))
     ones = np.ones((5, 3))
-    same = plane_of_rows(ones).cloud(ones, ones[:1], np.array([1.0]))
-    assert "nan" not in picture(same)
-    assert picture(None) is None
+    assert "nan" not in cloud(plane_of(ones), ones, ones[:1], np.array([1.0]), 5, ["a"])

@@ -92,7 +92,8 @@ class Rules:
     @cached_property
     def sizes(self) -> tuple[int, int]:
         """The fewest and the most units on which weights can sum to one; the fewest are more where there are none."""
-        fewest = max(self.needed(self.include), math.ceil((1.0 - SUM_ERROR) / self.max_weight), 1)
+        shares = min((1.0 - SUM_ERROR) / self.max_weight, self.n + 1.0)
+        fewest = max(self.needed(self.include), math.ceil(shares), 1)
         if self.min_weight == 0.0:
             return fewest, self.most_held
         most = (1.0 + SUM_ERROR) / self.min_weight

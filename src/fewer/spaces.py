@@ -22,7 +22,8 @@ from ._validation import (
     lacking,
     shown,
 )
-from .codes import as_cardinalities, as_table, distinct_rows, physical_memory, row_keys
+from .codes import as_cardinalities, as_table, distinct_rows, row_keys
+from .npy import memory
 
 MOST_DIMENSIONS = 10**6
 """Dimensions of a lattice, at most; one with more than 64 has dimensions of a single entry."""
@@ -262,21 +263,18 @@ class States:
 
     def __post_init__(self) -> None:
         table = as_table(self.rows)
-        given = np.ones(table.shape[0]) if self.weights is None else self.weights
+        weights = np.ones(table.shape[0]) if self.weights is None else self.weights
         first, inverse = distinct_rows(table)
-        weights: Vector = np.bincount(inverse, as_weights(given, table.shape[0], "weights")).astype(
-            np.float64
-        )
-        weights /= weights.sum()  # a million additions leave their rounding
-        kept = table[first]
-        largest = np.zeros(
-            table.shape[1], kept.data.dtype
-        )  # of the data's type, for which NumPy's loop is fast
-        np.maximum.at(largest, kept.indices, kept.data)
+        weights = as_weights(weights, table.shape[0], "weights")
+        merged: Vector = np.bincount(inverse, weights).astype(np.float64)
+        merged /= merged.sum()  # a million additions leave their rounding
+        rows = table[first]
+        largest = np.zeros(table.shape[1], rows.data.dtype)  # NumPy's loop for this type is fast
+        np.maximum.at(largest, rows.indices, rows.data)
         least = largest.astype(np.int64) + 1
         object.__setattr__(self, "m", as_cardinalities(least if self.m is None else self.m, least))
-        object.__setattr__(self, "rows", kept)
-        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "weights", merged)
 
     @property
     def size(self) -> int:
@@ -315,9 +313,9 @@ class States:
 
     def face(self, units: Units) -> Indices:
         """Indices of the listed states whose support lies in `units`, ascending."""
-        chosen = np.zeros(self.n, bool)
-        chosen[as_units(units, self.n, self.unit)] = True
-        return np.flatnonzero(self._pattern @ (~chosen).astype(np.float32) == 0.0)
+        outside = np.ones(self.n, np.float32)
+        outside[as_units(units, self.n, self.unit)] = 0.0
+        return np.flatnonzero(self._pattern @ outside == 0.0)
 
     @cached_property
     def _pattern(self) -> Any:
@@ -333,8 +331,9 @@ class States:
         if wanted.size == 0:
             return np.empty(wanted.shape[:-1], np.int64)
         index = {key: e for e, key in enumerate(row_keys(self.rows))}
-        found = [index.get(key, -1) for key in row_keys(as_table(wanted.reshape(-1, self.n)))]
-        return np.array(found, np.int64).reshape(wanted.shape[:-1])
+        keys = row_keys(as_table(wanted.reshape(-1, self.n)))
+        flat = np.array([index.get(key, -1) for key in keys], np.int64)
+        return flat.reshape(wanted.shape[:-1])
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Dense rows (..., n) with these indices."""
@@ -346,18 +345,15 @@ class States:
         """Whether both list the same states in the same order."""
         if self is other:
             return True
-        if (
-            not isinstance(other, States)
-            or self.rows.shape != other.rows.shape
-            or self.m != other.m
+        if not isinstance(other, States) or (self.rows.shape, self.m) != (
+            other.rows.shape,
+            other.m,
         ):
             return False
-        pairs = (
-            (self.indptr, other.indptr),
-            (self.indices, other.indices),
-            (self.rows.data, other.rows.data),
+        parts = ("indptr", "indices", "data")
+        return all(
+            np.array_equal(getattr(self.rows, part), getattr(other.rows, part)) for part in parts
         )
-        return all(np.array_equal(a, b) for a, b in pairs)
 
     def __hash__(self) -> int:
         return hash((self.rows.shape, self.m))
@@ -378,7 +374,7 @@ def as_space(space: Any, who: str) -> None:
 
 def fitting(entries: float, what: str, instead: str = "") -> None:
     """Refuse a space whose tables, of 8 bytes for each of 2^entries states, would not fit in memory."""
-    limit = physical_memory()
+    limit = memory()
     if entries + 3 > math.log2(limit):
         count = f"{2.0**entries:.3g}" if entries < 1000 else f"10^{int(entries * math.log10(2))}"
         raise InvalidInput(

@@ -75,7 +75,7 @@ def feasible_member(rules: Rules, v: Vector, most_kinds: int = MOST_KINDS) -> Ve
 
 
 def conflict(rules: Rules, most_kinds: int = MOST_KINDS) -> str | None:
-    """A sentence that names conditions which cannot hold together; None where all can, or that is not known.
+    """Name conditions which cannot hold together, in a sentence; None where all can, or that is not known.
 
     A deletion filter: each condition without which the rest stays impossible is left out, counts
     before rows.

@@ -1,9 +1,7 @@
 """Summarise blocks, merge, solve: the three steps of every job over data in blocks, for own loops."""
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from threading import current_thread, main_thread
 from typing import Any
 
 from .._validation import InvalidInput, as_integer, as_seed, gathered, is_frame, known, shown
@@ -154,12 +152,8 @@ def summarize(
     rows = with_rows(rows, target, checked.sample_weight)
     state = steps.summary(rows, None if plan is None else plan.state, checked, own)
     X = gathered(rows.X)
-    about: dict[str, Any] = {
-        "job": job,
-        "pass": type(state).__name__,
-        "number of columns": width(X),
-    }
-    about["columns"] = names_of(X) if is_frame(X) else None
+    columns = names_of(X) if is_frame(X) else f"{width(X)} without names"
+    about: dict[str, Any] = {"job": job, "pass": type(state).__name__, "columns": columns}
     values = own | {name: getattr(checked, name) for name in steps.of_rows}
     if plan is not None:
         about |= {**plan.about, **about, "rows of the plan": plan.rows}
@@ -226,10 +220,8 @@ def _bins_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 def _terms_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
-    schema = block_schema(block.X, own.get("y"), options)
-    is_main = current_thread() is main_thread()  # else another thread may be limiting BLAS
-    with own_threads() if is_main else nullcontext():
-        return TermsSummary.of(block, schema)
+    with own_threads():
+        return TermsSummary.of(block, block_schema(block.X, own.get("y"), options))
 
 
 def _terms_answer(summary: Any, k: Any, options: Any) -> Result:

@@ -76,14 +76,11 @@ class Functional:
                 f"{2 * space.size} evaluations for each gradient",
                 stacklevel=2,
             )
-        for name, field_value in (
-            ("space", space),
-            ("value_function", value),
-            ("gradient_function", gradient),
-            ("smoothness", smoothness),
-            ("derivative", derivative),
-        ):
-            object.__setattr__(self, name, field_value)
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "value_function", value)
+        object.__setattr__(self, "gradient_function", gradient)
+        object.__setattr__(self, "smoothness", smoothness)
+        object.__setattr__(self, "derivative", derivative)
 
     def value(self, p: Vector) -> float:
         """F[p], which must be one real number."""
@@ -139,7 +136,7 @@ def autodiff(value: Callable[[Any], Any], size: int) -> Callable[[Any], Any] | N
 
 
 def in_double(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same function of p, computed by jax in double precision."""
+    """Compute a function of p by jax in double precision."""
     import jax
 
     def called(p: Vector) -> Any:

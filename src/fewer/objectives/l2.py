@@ -53,7 +53,7 @@ class L2:
     def on_lattice(
         states: States, q: Any = None, squares: Any = None, copies: int = 1, beyond: float = 0.0
     ) -> ListedL2:
-        """The same on the whole lattice that these states are listed of; q is 0 on all others, which p may use.
+        """Squared distance on the whole lattice that these states are listed of; q is 0 on all others, which p may use.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Studies of bins: values by their cumulative shares, and histograms."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,8 +14,9 @@ from ..jobs.bins.empirical import Empirical
 from ..jobs.bins.options import BinsOptions
 from ..jobs.bins.values import as_edges, available, edges_of, weights_of_bins
 from ..result import Result
+from .drawings import cumulative, histograms
+from .html import Html
 from .study import Baselines, Split, Study, Table, kept_table
-from .views import Steps, bin_steps, cumulative_steps
 
 SERVED = (
     "counts",
@@ -98,13 +99,13 @@ class ValuesStudy(Study):
             facts[f"{name} kept, spread between the edges"] = float(spread)
         return {**facts, "value": result.value}
 
-    def view(self, result: Result) -> Steps:
-        """Return the cumulative shares before and after."""
+    def picture(self, result: Result, captions: Sequence[str]) -> Html | None:
+        """Draw the cumulative shares before and after."""
         quantiles = self.P.quantile(np.linspace(0.0, 1.0, DRAWN_QUANTILES))
         x = np.union1d(quantiles, np.asarray(result.labels))
         levels = self.P.cdf(x), np.asarray(result.distribution.cdf(x))
         before, after = (np.diff(each, prepend=0.0) for each in levels)
-        return cumulative_steps(x, before, after, "value")
+        return cumulative(x, before, after, "value")
 
     @property
     def baselines(self) -> Baselines:
@@ -213,14 +214,14 @@ class HistogramStudy(Study):
         lengths = np.diff(at, append=self.size)
         return table | {"bins": lengths.tolist(), "share of each bin": result.p[at].tolist()}
 
-    def view(self, result: Result) -> Steps:
-        """Return the shares before and after: of bars as bins, else cumulative ones."""
+    def picture(self, result: Result, captions: Sequence[str]) -> Html | None:
+        """Draw the shares before and after: of bars as bins, else cumulative ones."""
         name = "bin" if self.edges is None else "value"
         ends = np.arange(self.size + 1.0) if self.edges is None else self.edges
         if self.contiguous:
-            return bin_steps(ends, self.target, result.p, name)
+            return histograms(ends, self.target, result.p, name)
         places = ends[:-1] if self.edges is None else ends[1:]
-        return cumulative_steps(places, self.target, result.p, name)
+        return cumulative(places, self.target, result.p, name)
 
     @property
     def rules(self) -> Mapping[str, Callable[[int], Vector]]:

@@ -15,8 +15,9 @@ from ..jobs.dims.dims import DimsProblem, StateRows, summarised
 from ..jobs.dims.options import DimsOptions
 from ..result import Result
 from ..threads import own_threads
+from .drawings import shares
+from .html import Html
 from .study import UNBOUNDED, Baselines, Split, Study, Table, taken
-from .views import Shares
 
 RANDOM_DRAWS = 20
 """Random rankings over which the error of random selection is averaged."""
@@ -137,11 +138,11 @@ class DimsStudy(Study):
         table["in rows"] = taken(used(self.rows.table, self.rows.weights), columns)
         return table | {"in covered rows": sorted(within.tolist(), reverse=True)}
 
-    def view(self, result: Result) -> Shares:
-        """Return the share of rows covered, and how often each kept column occurs in these."""
+    def picture(self, result: Result, captions: Sequence[str]) -> Html | None:
+        """Draw the share of rows covered, and how often each kept column occurs in these."""
         kept = self.kept(result)
-        caption = "the share of covered rows in which each column occurs"
-        return Shares(self.covered(result), kept["column"], kept["in covered rows"], caption)
+        words = "the share of covered rows in which each column occurs"
+        return shares(self.covered(result), kept["column"], kept["in covered rows"], words)
 
     @cached_property
     def rankings(self) -> dict[str, list[Indices]]:

@@ -181,16 +181,15 @@ class Path:
         -------
         DataFrame
         """
-        columns: dict[str, Any] = {"k": self.ks}
-        for name, each in self.errors.items():
-            columns["error" if name == "fewer" else name] = each.tolist()
-        for name, each in self.held_out.items():
-            columns["held out" if name == "fewer" else f"{name}, held out"] = each.tolist()
+        columns: dict[str, Any] = {"k": self.ks, **self.errors}
+        columns |= {f"{name}, held out": each for name, each in self.held_out.items()}
         if any(answer.held_out_se is not None for answer in self.answers):
             columns["standard error"] = [answer.held_out_se for answer in self.answers]
         columns["gap"] = [answer.lost.get("gap") for answer in self.answers]
         columns["recommended"] = [answer is self.answer for answer in self.answers]
-        return frame_of(columns, backend)
+        ours = {"fewer": "error", "fewer, held out": "held out"}
+        lists = {ours.get(name, name): list(each) for name, each in columns.items()}
+        return frame_of(lists, backend)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw errors against k: solid on the data, dashed where held out; a line at the recommended k.
@@ -568,42 +567,21 @@ def matching_size(
     """Return a size in k + 1..most at which a baseline's error is at most `error`, and sizes without.
 
     Sizes are doubled, then halved back to the smallest that is known to match. A baseline's error
-    need not fall with its size, so a smaller one may match as well. Sizes it cannot serve, of
-    infinite error, are passed over, and the largest that it can serve is among those tried.
+    need not fall with its size, so a smaller one may match as well. Sizes that a baseline cannot
+    serve have infinite errors.
 
     >>> matching_size(lambda k: 1 / k, 4, 0.1, 1000), matching_size(lambda k: 1 / k, 4, 0.1, 9)
     ((10, [8, 9]), (None, [8, 9]))
-    >>> matching_size(lambda k: 1 / k if k < 15 else math.inf, 4, 1 / 13, 1000)
-    (13, [8, 12])
     """
     errors: dict[int, float] = {}
-
-    def fits(size: int) -> bool:
-        if size not in errors:
-            errors[size] = baseline(size)
-        return errors[size] <= error
-
-    def too_many(size: int) -> bool:
-        return not fits(size) and math.isinf(errors[size])
-
-    size = low = k
-    while size < most and (size == k or not fits(size)):
-        low, size = size, min(2 * size, most)
-        if too_many(size):
-            turning_point(low, size, too_many)
-            break
-    tried = sorted(errors)
-    matching = [size for size in tried if fits(size)]
-    if matching:
-        below = [size for size in tried if size < matching[0]]
-        matching[0] = turning_point(below[-1] if below else k, matching[0], fits)
-    without = sorted(size for size, value in errors.items() if error < value < math.inf)
-    return next(iter(matching), None), without
-
-
-def turning_point(low: int, high: int, turned: Callable[[int], bool]) -> int:
-    """Return by halving a size above `low` at which the answer turns to yes, which it is at `high`."""
-    while high - low > 1:
+    low = high = k
+    while high < most and errors.get(high, math.inf) > error:
+        low, high = high, min(2 * high, most)
+        errors[high] = baseline(high)
+    matched = high > k and errors[high] <= error
+    while matched and high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if turned(middle) else (middle, high)
-    return high
+        errors[middle] = baseline(middle)
+        low, high = (low, middle) if errors[middle] <= error else (middle, high)
+    without = sorted(size for size, value in errors.items() if error < value < math.inf)
+    return high if matched else None, without

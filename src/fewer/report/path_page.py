@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..text import csv_text, sentence, short
-from .drawings import picture
 from .html import (
     Column,
     Html,
@@ -117,7 +116,7 @@ def panel(path: Path, answer: Answer, shape: Shape) -> Html:
         captions = [f"{100 * weight:.1f} %" for weight in answer.kept["weight"]]
         drawing = pictures(study.pixels(answer.kept, math.prod(shape)), captions, shape)
     if drawing is None or not isinstance(study, PointsStudy):
-        drawing = join(drawing, picture(study.view(answer.result), captions_of(answer)))
+        drawing = join(drawing, study.picture(answer.result, captions_of(answer)))
     rest = len(answer.kept) - len(names)
     return join(
         facts(spoken(path, answer), large=True),

@@ -17,10 +17,11 @@ from ..jobs.points.options import PointsOptions
 from ..jobs.points.solve import PreparedRows, prepare
 from ..result import Result
 from ..tables.column import role
-from ..tables.frames import is_table, names_of, take_rows
+from ..tables.frames import is_table, names_of
 from ..threads import own_threads
+from .drawings import Plane, cloud, drawn_rows, plane_of
+from .html import Html
 from .study import Baselines, Split, Study, Table, heaviest_first, kept_table, table_of_rows, taken
-from .views import Cloud, Plane, plane_of_rows, plane_of_similarities
 
 Matrix = npt.NDArray[np.float64]
 MAX_COMPARED_ROWS = 2000
@@ -29,6 +30,8 @@ SHOWN_CRITICISMS = 10
 """Rows that the points represent worst that a page shows where no number was asked for."""
 RANDOM_DRAWS = 10
 """Samples over which the error of random sampling is averaged."""
+MAX_LANDMARKS = 200
+"""Rows whose similarities stand for coordinates where rows have none."""
 MAX_ROUNDS = 30
 """Rounds of k-means, at most."""
 ROLES = ("labels", "sample_weight", "groups", "units")
@@ -196,13 +199,6 @@ class PointsStudy(Study):
         """Whether rows have coordinates, by which they are averaged and drawn."""
         return self.options.similarity not in ("precomputed", "hamming") and not sp.issparse(self.Z)
 
-    @cached_property
-    def plane(self) -> Plane:
-        """The rows in two dimensions, as they are compared."""
-        if not self.known_by_rows:
-            return plane_of_similarities(self.block, self.size)
-        return plane_of_rows(self.Z[: self.size], self.compared_names)
-
     @property
     def compared_names(self) -> list[str]:
         """The names of the columns that are compared, where they are known."""
@@ -211,22 +207,35 @@ class PointsStudy(Study):
         roles = [getattr(self.options, name) for name in ROLES]
         return [str(name) for name in names_of(self.X) if not any(name is one for one in roles)]
 
-    def view(self, result: Result) -> Cloud:
-        """Return the kept rows among all, heaviest first."""
+    @cached_property
+    def drawn(self) -> Indices:
+        """The rows that are drawn behind the kept ones."""
+        return drawn_rows(self.size)
+
+    @cached_property
+    def plane(self) -> Plane:
+        """The map of the rows into two dimensions, as they are compared."""
+        names = self.compared_names if self.known_by_rows else ()
+        return plane_of(self.coordinates(self.drawn), names)
+
+    def picture(self, result: Result, captions: Sequence[str]) -> Html | None:
+        """Draw the kept rows among all."""
         order = heaviest_first(result.weights)
-        few = take_rows(self.compared(result), order)
-        behind = self.plane.drawn
-        weights = np.asarray(result.weights)[order]
-        return self.plane.cloud(self.Z[behind] if self.known_by_rows else behind, few, weights)
+        rows, weights = self.coordinates(self.drawn), np.asarray(result.weights)[order]
+        few = self.compared(result)[order]
+        return cloud(self.plane, rows, few, weights, self.size, captions)
+
+    def coordinates(self, places: Indices) -> Any:
+        """Return rows as they are compared; else their similarities to some rows stand for them."""
+        if self.known_by_rows:
+            return self.Z[places]
+        return self.block(places, self.drawn[:: -(-len(self.drawn) // MAX_LANDMARKS)])
 
     def compared(self, result: Result) -> Any:
-        """Return the kept rows as they are compared; numbers of rows where these have no coordinates."""
-        places = np.searchsorted(self.used, result.indices)
-        if not self.known_by_rows:
-            return places
-        if self.options.moves:
+        """Return the kept rows as they are compared."""
+        if self.options.moves and self.known_by_rows:
             return self.ready.comparison.rows(result.rows, np.float64)
-        return self.Z[places]
+        return self.coordinates(np.searchsorted(self.used, result.indices))
 
     def block(self, some: Indices, others: Indices) -> Matrix:
         """Return the similarities between rows; zero across labels."""

@@ -14,7 +14,7 @@ from ..options import IN_BLOCKS, refused
 from ..result import Result
 from ..tables.frames import take_rows
 from ..tables.source import executed, execution
-from .views import View
+from .html import Html
 
 Table = dict[str, list[Any]]
 """A table by columns: name -> values."""
@@ -95,8 +95,8 @@ class Study(ABC):
         """Return further tables that were asked for, by name."""
         return {}
 
-    def view(self, result: Result) -> View | None:
-        """Return the numbers of a picture of the answer; None where there is nothing to see."""
+    def picture(self, result: Result, captions: Sequence[str]) -> Html | None:
+        """Draw the answer; `captions` name what was kept. None where there is nothing to see."""
         return None
 
     def pixels(self, table: Table, count: int) -> Any:

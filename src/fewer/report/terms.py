@@ -21,8 +21,9 @@ from ..result import Result
 from ..spaces import Atoms
 from ..tables.prices import instant
 from ..threads import own_threads
+from .drawings import few_bars, tracks
+from .html import Html, join, tag
 from .study import Baselines, Split, Study, Table, kept_table
-from .views import Tracking, tracking
 
 TEST_SHARE = 0.3
 """The share of rows in order of time that is held out."""
@@ -130,30 +131,32 @@ class TermsStudy(Study):
         """Linear conditions and turnover, None where there are none."""
         return self.options.conditions(self.data.names, self.n)
 
-    def view(self, result: Result) -> Tracking:
-        """Return the target and its track row by row, and what limits say of the weights."""
+    def picture(self, result: Result, captions: Sequence[str]) -> Html | None:
+        """Draw the target and its track row by row, and what limits say of the weights."""
         A, b, power = self.near_one
-        lines = (np.asarray(scaled(each, power)) for each in (b, np.asarray(A @ result.p)))
-        view = tracking(*lines)
-        if self.data.groups is not None:
-            view = replace(view, groups=self.group_weights(result.p))
-        limits = self.options.constraint(Atoms(self.n), max(len(result.indices), 1), self.data)
-        conditions = limits.rules.conditions
-        if conditions is None:
-            return view
-        view = replace(view, binding=conditions.binding(result.p))
-        if conditions.previous is None:
-            return view
-        return replace(
-            view, turnover=(conditions.turnover(result.p), float(conditions.max_turnover or 0.0))
-        )
+        target, track = (np.asarray(scaled(each, power)) for each in (b, A @ result.p))
+        return join(tracks(target, track), self.limits(result))
 
-    def group_weights(self, p: Vector) -> list[tuple[str, float]]:
-        """Return the groups that are held with their weights, heaviest first."""
-        codes, labels = as_groups(self.data.groups, self.n)
-        weights = np.bincount(codes, p, len(labels))
-        order = [g for g in np.argsort(-weights) if weights[g] > 0.0]
-        return [(str(labels[g]), float(weights[g])) for g in order]
+    def limits(self, result: Result) -> Html | None:
+        """Draw the weights of groups, and say the turnover and which conditions bind."""
+        parts: list[Any] = []
+        if self.data.groups is not None:
+            codes, labels = as_groups(self.data.groups, self.n)
+            weights = np.bincount(codes, result.p, len(labels))
+            held = [g for g in np.argsort(-weights) if weights[g] > 0.0]
+            names = [labels[g] for g in held]
+            parts += few_bars(names, weights[held].tolist(), "Weight of each group.")
+        k = max(len(result.indices), 1)
+        conditions = self.options.constraint(Atoms(self.n), k, self.data).rules.conditions
+        if conditions is not None and conditions.previous is not None:
+            turnover, most = conditions.turnover(result.p), conditions.max_turnover
+            words = f"Turnover from the previous weights: {turnover:.4g} of at most {most:g}."
+            parts.append(tag("p", words))
+        if conditions is not None:
+            binding = "; ".join(conditions.binding(result.p))
+            words = f"Conditions that bind: {binding}." if binding else "No condition binds."
+            parts.append(tag("p", words))
+        return tag("figure", parts) if parts else None
 
     @cached_property
     def rankings(self) -> dict[str, Indices]:

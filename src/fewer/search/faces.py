@@ -184,14 +184,14 @@ class FacesEngine:
         self._work += EVALUATION + face.size + squares
 
     @quiet
-    def _lows(self, units: Indices, support: Support) -> Vector:
+    def _lows(self, units: Indices, support: Support, ranks: bool = False) -> Vector:
         """No distribution on the face of a support and one of these units has a lower F, (m,).
 
         F[q] >= F[p] + <g, q - p> with the gradient g at the best p on the support. Closed forms are
-        cheaper than that, and none is said of them.
+        cheaper than that, and nothing is said of them unless it `ranks` very many units.
         """
         lows = np.full(len(units), -math.inf)
-        if not support or (self.closed_form and self.whole):
+        if not support or (self.closed_form and self.whole and not ranks):
             return lows
         p = self._point(support)
         if p is None:
@@ -220,11 +220,11 @@ class FacesEngine:
         return TIE if self.closed_form else SOLVED_TIE
 
     def _below(self, value: float) -> float:
-        """What is lower than a value by more than a tie."""
+        """Return the highest value that is lower than this one by more than a tie."""
         return value - self._tie * abs(value) if math.isfinite(value) else value
 
     def _above(self, value: float) -> float:
-        """What is higher than a value by more than a tie."""
+        """Return the highest value that ties with this one."""
         return value + self._tie * abs(value) if math.isfinite(value) else value
 
     def _move(self, support: Support) -> None:
@@ -301,8 +301,8 @@ class FacesEngine:
         incoming = np.setdiff1d(np.flatnonzero(self.rules.open), self._units)
         most = (MOST_SWAPS if self.closed_form else MOST_SEARCHED) // max(len(self._units), 1)
         if len(incoming) > max(most, 1):
-            slopes = self._lows(incoming, self._units)
-            incoming = np.sort(incoming[np.argsort(slopes, kind="stable")[: max(most, 1)]])
+            order = np.argsort(self._lows(incoming, self._units, ranks=True), kind="stable")
+            incoming = np.sort(incoming[order[: max(most, 1)]])
         for unit in self._units:
             rest = tuple(u for u in self._units if u != unit)
             fits = np.intersect1d(incoming, self._addable(rest))

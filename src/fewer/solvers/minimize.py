@@ -103,14 +103,14 @@ def minimize(
     """
     if progress is not False:
         deadline = Deadline.after(options.get("time_limit"))
-        with watched_by_user(progress, "minimize", deadline, options.get("callback")) as told:
-            return minimize(objective, constraint, solver, **{**options, "callback": told})
+        with watched_by_user(progress, "minimize", deadline, options.get("callback")) as watch:
+            return minimize(objective, constraint, solver, **{**options, "callback": watch})
     if callable(solver) and not isinstance(solver, type):
         result = solver(objective, constraint, **options)
     else:
-        chosen: Callable[..., Result] = known(solver, SOLVERS, "solver")
-        check_options(chosen, options)
-        result = chosen(objective, constraint, **options)
+        function: Callable[..., Result] = known(solver, SOLVERS, "solver")
+        check_options(function, options)
+        result = function(objective, constraint, **options)
     if not isinstance(result, Result):
         raise InvalidInput(
             f"a solver must return a Result, {shown(solver)} returned {shown(result)}"

@@ -81,7 +81,7 @@ class StepLength:
 
 @dataclass(frozen=True)
 class Constant(StepLength):
-    """The same step length at every step, as in the paper's theorem 4.
+    """A constant step length, as in the paper's theorem 4.
 
         p <- Π(p - mu dF/dp)
 
@@ -149,15 +149,15 @@ class Doubling(StepLength):
         doublings, best = 0, math.inf
         support = constraint.support(p).tobytes()
         seen = {support}
-        shown, refitted_on = p, b""
+        iterate, refitted_on = p, b""
         while doublings <= MOST_DOUBLINGS:
             p = forward(objective, constraint, p, mu * 2.0**doublings)
             before, support = support, constraint.support(p).tobytes()
             if not self.refit:
-                shown = p
+                iterate = p
             elif support != refitted_on:
-                shown, refitted_on = best_near(objective, constraint, p), support
-            value = yield Step(shown)
+                iterate, refitted_on = best_near(objective, constraint, p), support
+            value = yield Step(iterate)
             escaped = {
                 "support": support != before,
                 "seen": support not in seen,

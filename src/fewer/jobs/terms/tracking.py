@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ...constraints.groups import Groups
-from ...tables.column import Column, Table, column_beside, columns_of, numbers_of_column
-from ...tables.frames import index_of, is_table, names_of
+from ...tables.column import Column, Table, columns_of, numbers_of_column, objects, role_values
+from ...tables.frames import index_of, is_table
 from ...tables.missing import filled_note
 from ...tables.names import aligned, group_codes, known_name, positions, refuse_twins
 from ...tables.prices import PRICE_FIXES, Panel, time_order
@@ -27,8 +27,8 @@ def terms_schema(
 ) -> Schema:
     """Decide which columns of X are candidates: those of numbers that are neither excluded nor `taken` otherwise."""
     without = list(taken)
-    if is_table(X):
-        names = names_of(X)
+    if is_table(X) or isinstance(X, Table):
+        names = Table.of(X).names
         without += [names[i] for i in positions(options.exclude, names, "exclude")]
         without += [] if options.date is None else [known_name(options.date, names, "date")]
     how: dict[str, Any] = {"rules": RULES, "reason": not_numbers, "without": without}
@@ -79,25 +79,44 @@ class Tracked:
     @classmethod
     def of(cls, X: Any, y: Any, options: TermsOptions) -> "Tracked":
         """Return data in memory, checked and aligned; arrays without prices and gaps pass as they are."""
-        weight, place = column_beside(X, options.sample_weight, "sample_weight")
-        if is_table(X):
-            return _of_table(gathered(X), y, weight, place, options)
-        if options.date is not None:
-            raise InvalidInput(f"date names a column of a table, but X is {type(X).__name__}")
-        columns = options.include, options.exclude, options.groups
-        if options.returns is None and options.missing == "error":
-            return cls(X, y, None, *columns, weight)
-        dense = X.toarray() if sp.issparse(X) else X
-        matrix = as_numbers(dense, "X").astype(np.float64)
-        if matrix.ndim != 2 or 0 in matrix.shape:
-            raise InvalidInput(
-                f"X must be a table (r, n) with at least one row and one column, got shape {matrix.shape}"
-            )
-        r, n = matrix.shape
-        weight = None if weight is None else _vector(weight, "sample_weight", r)
-        data = cls(matrix, _vector(y, "y", r), None, *columns, weight)
-        without = as_units(options.exclude, n, "columns", "exclude")
-        return data.cleaned(np.setdiff1d(np.arange(n), without), options)
+        X = gathered(X)
+        weight, weight_place = role_values(X, options.sample_weight, "sample_weight")
+        if not is_table(X):
+            if options.date is not None:
+                raise InvalidInput(f"date names a column of a table, but X is {type(X).__name__}")
+            if options.returns is None and options.missing == "error":
+                return cls(X, y, None, options.include, options.exclude, options.groups, weight)
+        table = Table.of(X.toarray() if sp.issparse(X) else X)
+        names, columns = table.names, table.columns
+        refuse_twins(names)
+        is_name = isinstance(y, str) or (isinstance(y, tuple) and y in names)
+        target = names.index(known_name(y, names, "y")) if is_name else None
+        if target is not None:
+            y = numbers_of_column(columns[target], "y")
+        taken = [names[i] for i in (target, weight_place) if i is not None]
+        schema = terms_schema(table, options, {}, taken)
+        excluded = positions(options.exclude, names, "exclude")
+        refused = [i for i in excluded if columns[i].kind in ("number", "boolean") and i != target]
+        data = cls.of_columns(
+            schema,
+            np.column_stack([column.values for column in schema.columns(table)]),
+            _vector(aligned(y, X), "y", table.rows),
+            options,
+            sample_weight=None if weight is None else _vector(weight, "sample_weight", table.rows),
+            note="; ".join(schema.notes),
+            refused=np.array(refused, np.int64),
+        )
+        order = None
+        if not is_table(X):
+            data = replace(data, names=None)
+        elif options.date is not None or options.returns is not None:
+            order = time_order(X, options.date)
+        if order is not None:
+            data = replace(data, dates=order.dates)
+            words = f"sorted the rows by {shown(order.name)}"
+            data = data.noted("" if options.date is not None else words)
+        rows = None if order is None else order.rows
+        return data.cleaned(np.array(schema.places), options, rows, index_of(X))
 
     @classmethod
     def of_columns(
@@ -209,50 +228,7 @@ class Tracked:
         """Return the names of some columns, as objects; None where there are none."""
         if self.names is None:
             return None
-        labels = np.empty(len(indices), object)
-        labels[:] = [self.names[i] for i in indices]
-        return labels
-
-
-def _of_table(
-    X: Any, y: Any, weight: Any, weight_place: int | None, options: TermsOptions
-) -> Tracked:
-    """Return the columns of a table in memory as numbers without gaps."""
-    table = Table.of(X)
-    names, columns = table.names, table.columns
-    refuse_twins(names)
-    is_name = isinstance(y, str) or (isinstance(y, tuple) and y in names)
-    target = names.index(known_name(y, names, "y")) if is_name else None
-    taken = [names[i] for i in (target, weight_place) if i is not None]
-    schema = terms_schema(X, options, {}, taken)
-    numbers = np.column_stack([column.values for column in schema.columns(table)])
-    if target is None:
-        y = _vector(aligned(y, X), "y", table.rows)
-    else:
-        y = numbers_of_column(columns[target], "y")
-    excluded = positions(options.exclude, names, "exclude")
-    refused = [i for i in excluded if columns[i].kind in ("number", "boolean") and i != target]
-    data = Tracked.of_columns(
-        schema,
-        numbers,
-        y,
-        options,
-        sample_weight=None if weight is None else _vector(weight, "sample_weight", table.rows),
-        note="; ".join(schema.notes),
-        refused=np.array(refused, np.int64),
-    )
-    order = None
-    if options.date is not None or options.returns is not None:
-        order = time_order(X, options.date)
-    if order is not None:
-        data = replace(data, dates=order.dates)
-        data = (
-            data
-            if options.date is not None
-            else data.noted(f"sorted the rows by {shown(order.name)}")
-        )
-    rows = None if order is None else order.rows
-    return data.cleaned(np.array(schema.places), options, rows, index_of(X))
+        return objects([self.names[i] for i in indices])
 
 
 def _vector(y: Any, name: str, rows: int) -> Vector:
