@@ -7,7 +7,6 @@ import pytest
 from fewer import (
     Atoms,
     DimensionSparse,
-    InvalidInput,
     Lattice,
     Simplex,
     SparseSimplex,
@@ -57,16 +56,6 @@ TINY = 2.0**-40
 )
 def test_members_at_the_limits(constraint, p, tol, member):
     assert constraint.contains(p, tol) is member
-
-
-def test_an_exact_projection_of_just_as_many_steps_as_are_allowed_is_allowed(monkeypatch):
-    steps = 3 * 4  # C(3, 2) supports of two binary dimensions
-    monkeypatch.setattr("fewer.constraints.dimension_sparse.MOST_STEPS", steps)
-    p = [0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    assert DimensionSparse(Lattice(3, 2), 2, "exact").project(p).tolist() == p
-    monkeypatch.setattr("fewer.constraints.dimension_sparse.MOST_STEPS", steps - 1)
-    with pytest.raises(InvalidInput, match="an exact projection would walk 3 supports"):
-        DimensionSparse(Lattice(3, 2), 2, "exact")
 
 
 @pytest.mark.parametrize("constraint", [SIMPLEX, PAIRS, ONE_DIMENSION, ONE_ENTRY])

@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import fewer
 from fewer import (
     MMD,
     Atoms,
@@ -427,3 +428,27 @@ def test_a_classifier_may_keep_every_row(similarity):
     X = np.array([[0.6, 0.3], [0.1, 0.9]])
     model = FewerPointsClassifier(2, similarity=similarity).fit(X, [0, 1])
     assert model.predict(X).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_labels_may_be_a_column_of_the_table(kind):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.standard_normal(30), "b": rng.standard_normal(30)})
+    whole = frame.assign(label=list("xyz") * 10)
+    library = pytest.importorskip(kind)
+    convert = {
+        "pandas": lambda table: table,
+        "polars": lambda table: library.from_pandas(table),
+        "pyarrow": lambda table: library.Table.from_pandas(table, preserve_index=False),
+    }[kind]
+    for model in (
+        fewer.FewerPointsClassifier(4, random_state=0),
+        fewer.FewerSampler(4, random_state=0),
+    ):
+        expected = clone(model).fit(convert(frame), whole["label"])
+        again = clone(model).fit(convert(whole), "label")
+        assert again.indices_.tolist() == expected.indices_.tolist()
+        assert again.feature_names_in_.tolist() == ["a", "b"]
+    few, labels = fewer.FewerSampler(4, random_state=0).fit_resample(convert(whole), "label")
+    assert few.shape == (4, 2)
+    assert set(np.asarray(labels)) <= set("xyz")

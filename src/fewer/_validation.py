@@ -467,7 +467,7 @@ def magnitude(count: int) -> str:
 def known(name: Any, table: dict[str, Any], what: str) -> Any:
     """Return table[name]; an unknown name lists the known ones."""
     if not isinstance(name, str) or name not in table:
-        near = difflib.get_close_matches(str(name), table, 1)
+        near = difflib.get_close_matches(name, table, 1) if isinstance(name, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
         names = ", ".join(map(repr, sorted(table)))
         raise InvalidInput(f"{what} must be one of {names}, got {shown(name)}{hint}", what)

@@ -1,6 +1,5 @@
 """Tables of small non-negative integers: checked, and kept as canonical CSR arrays."""
 
-import os
 from itertools import pairwise
 from typing import Any
 
@@ -16,29 +15,21 @@ EVERY_BIT = np.uint64(2**64 - 1)
 """A hash is taken whole; the tests take less, for collisions."""
 
 
-def physical_memory() -> int:
-    """Bytes of memory in this machine; 16 GiB where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 2**34
-
-
 def as_table(rows: Any, name: str = "rows") -> Any:
     """`rows` as a canonical CSR array of small non-negative integers, int8 or int32; the caller's stays as it is.
 
     >>> as_table([[0, 2.0], [1, 0]]).data
     array([2, 1], dtype=int32)
     """
-    given = rows if sp.issparse(rows) else as_numbers(rows, name)
-    if len(given.shape) != 2 or 0 in given.shape:
+    table = rows if sp.issparse(rows) else as_numbers(rows, name)
+    if len(table.shape) != 2 or 0 in table.shape:
         raise InvalidInput(
-            f"{name} must be a table (N, n) with at least one row and one column, got shape {given.shape}"
+            f"{name} must be a table (N, n) with at least one row and one column, got shape {table.shape}"
         )
-    if given.dtype.kind not in "fiub":
-        raise InvalidInput(f"{name} must hold small non-negative integers, got dtype {given.dtype}")
+    if table.dtype.kind not in "fiub":
+        raise InvalidInput(f"{name} must hold small non-negative integers, got dtype {table.dtype}")
     if not sp.issparse(rows):
-        return _narrow(sp.csr_array(_codes(given, name)))
+        return _narrow(sp.csr_array(_codes(table, name)))
     table = as_csr(rows, name)
     values = _codes(table.data, name)
     table = sp.csr_array((values, table.indices, table.indptr), shape=table.shape)

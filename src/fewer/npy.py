@@ -109,23 +109,23 @@ def _members(
     if len(dict(members)) < len(members):
         raise InvalidInput(f"{label}: has two arrays of the same name")
     check(label, sum(member.file_size for _, member in members), path.stat().st_size)
-    found: dict[str, StoredArray] = {}
+    arrays: dict[str, StoredArray] = {}
     refused = None
     for name, member in members:
         with archive.open(member) as file:
             called = f"{label}, array {name!r}"
             try:
-                found[name] = _declared(file, member.file_size, path, called, member.filename)
+                arrays[name] = _declared(file, member.file_size, path, called, member.filename)
             except UnusableType as error:
                 refused = error
-    if refused is not None and (names is not None or not found):
+    if refused is not None and (names is not None or not arrays):
         raise refused
-    return found
+    return arrays
 
 
 @contextmanager
 def readable(label: str, kind: str) -> Iterator[None]:
-    """What parsers say about a broken file, whatever they raise, as an error that names it."""
+    """Turn what parsers raise about a broken file into an error that names it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about headers of old versions

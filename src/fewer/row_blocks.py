@@ -61,7 +61,7 @@ class Tree(Generic[S]):
 
 
 def merged_in_tree(summaries: Sequence[S], merge: Merge[S]) -> S:
-    """The same for a list."""
+    """Merge a list of summaries in the fixed tree."""
     tree = Tree(merge)
     for summary in summaries:
         tree.add(summary)

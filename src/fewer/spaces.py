@@ -22,7 +22,8 @@ from ._validation import (
     lacking,
     shown,
 )
-from .codes import as_cardinalities, as_table, distinct_rows, physical_memory, row_keys
+from .codes import as_cardinalities, as_table, distinct_rows, row_keys
+from .npy import memory
 
 MOST_DIMENSIONS = 10**6
 """Dimensions of a lattice, at most; one with more than 64 has dimensions of a single entry."""
@@ -373,7 +374,7 @@ def as_space(space: Any, who: str) -> None:
 
 def fitting(entries: float, what: str, instead: str = "") -> None:
     """Refuse a space whose tables, of 8 bytes for each of 2^entries states, would not fit in memory."""
-    limit = physical_memory()
+    limit = memory()
     if entries + 3 > math.log2(limit):
         count = f"{2.0**entries:.3g}" if entries < 1000 else f"10^{int(entries * math.log10(2))}"
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Projections onto D_k over a dense lattice: Algorithm 2 of the paper, and the exact one by enumeration."""
+"""Projections onto D_k over a dense lattice: Algorithm 2 of the paper."""
 
 import numpy as np
 import numpy.typing as npt
@@ -83,47 +83,4 @@ def greedy_units(
         count = join(v, face, size, strides[pick], m[pick], tau, active, count)
         count, tau = shrink(active, count)
         size = grow(face, size, strides[pick], m[pick])
-    return units
-
-
-@compiled
-def exact_units(v: Vector, strides: Indices, m: Indices, k: int, largest: int) -> Indices:
-    """The k dimensions whose face is nearest to v, by walking all C(n, k) supports depth first.
-
-    Every depth keeps its own face and active entries, so a support costs only what its last
-    dimension adds. Shapes as in `greedy_units`; holds 2 (k + 1) arrays of size `largest`.
-    """
-    n = strides.size
-    faces = np.empty((k + 1, largest), np.int64)
-    actives = np.empty((k + 1, largest))
-    sizes = np.ones(k + 1, np.int64)
-    counts = np.ones(k + 1, np.int64)
-    taus = np.empty(k + 1)
-    faces[0, 0], actives[0, 0], taus[0] = 0, v[0], v[0] - 1.0
-    path = np.full(k, -1)
-    units = np.empty(k, np.int64)
-    best = np.inf
-    depth = 0
-    while depth >= 0:
-        path[depth] += 1
-        i = path[depth]
-        if i > n - k + depth:
-            depth -= 1
-            continue
-        size, count = sizes[depth], counts[depth]
-        actives[depth + 1, :count] = actives[depth, :count]
-        count = join(
-            v, faces[depth], size, strides[i], m[i], taus[depth], actives[depth + 1], count
-        )
-        counts[depth + 1], taus[depth + 1] = shrink(actives[depth + 1], count)
-        if depth + 1 < k:
-            faces[depth + 1, :size] = faces[depth, :size]
-            sizes[depth + 1] = grow(faces[depth + 1], size, strides[i], m[i])
-            depth += 1
-            path[depth] = i
-        else:
-            distance = relative_distance(actives[k], counts[k], taus[k])
-            if better(distance, best):
-                best = distance
-                units[:] = path
     return units

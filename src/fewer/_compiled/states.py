@@ -34,20 +34,6 @@ def missing_units(
 
 
 @compiled
-def distance_of(v: Vector, inside: Mask, trial: Vector) -> float:
-    """min ‖p - v‖² - ‖v‖² over distributions on the states `inside`; infinite when there are none."""
-    count = 0
-    for e in range(v.size):
-        if inside[e]:
-            trial[count] = v[e]
-            count += 1
-    if count == 0:
-        return np.inf
-    count, tau = shrink(trial, count)
-    return relative_distance(trial, count, tau)
-
-
-@compiled
 def nearest_reachable(v: Vector, prices: Vector, room: float) -> int:
     """The state of largest v outside the face that dimensions of cost `room` would let in, or -1."""
     best = -1
@@ -118,30 +104,3 @@ def greedy_state_units(
         chosen[pick] = True
         room -= costs[pick]
     return units
-
-
-@compiled
-def exact_state_units(v: Vector, indptr: Indices, indices: Indices, n: int, k: int) -> Indices:
-    """The k dimensions whose listed states come nearest to v, by enumeration of all C(n, k) supports."""
-    N = v.size
-    units, path = np.arange(k), np.arange(k)
-    missing, lacks, prices = np.empty(N, np.int64), np.empty(N, np.int64), np.empty(N)
-    trial, costs = np.empty(N), np.ones(n)
-    chosen = np.zeros(n, np.bool_)
-    best = np.inf
-    while True:
-        chosen[:] = False
-        chosen[path] = True
-        missing_units(indptr, indices, chosen, costs, missing, lacks, prices)
-        distance = distance_of(v, missing == 0, trial)
-        if distance < np.inf and better(distance, best):
-            best = distance
-            units[:] = path
-        turn = k - 1
-        while turn >= 0 and path[turn] == n - k + turn:
-            turn -= 1
-        if turn < 0:
-            return units
-        path[turn] += 1
-        for j in range(turn + 1, k):
-            path[j] = path[j - 1] + 1

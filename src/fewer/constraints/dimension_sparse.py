@@ -3,13 +3,14 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from .._compiled.lattice import exact_units, greedy_units
+from .._compiled.lattice import TIE, greedy_units
 from .._compiled.simplex import project_simplex, simplex_distance
-from .._compiled.states import exact_state_units, greedy_state_units
+from .._compiled.states import greedy_state_units
 from .._validation import (
     Indices,
     InvalidInput,
@@ -25,8 +26,9 @@ from ..rules import Rules
 from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
 
-MOST_STEPS = 5 * 10**9
-"""An exact projection that would touch more entries than this is refused (about ten seconds)."""
+MOST_STEPS, STEPS_PER_SUPPORT = 5 * 10**9, 10**4
+"""An exact projection that would touch more entries is refused (about ten seconds); entries that a support costs beside
+those of its face."""
 ROUNDING = 1e-9
 """The share of the budget by which sums of costs may exceed it: they are sums of decimals, mostly."""
 
@@ -101,7 +103,7 @@ class DimensionSparse:
             self._check_costs()
         if not isinstance(self.incumbent, (bool, np.bool_)):
             raise InvalidInput(f"incumbent must be True or False, got {shown(self.incumbent)}")
-        known(self.projection, {"greedy": greedy_units, "exact": exact_units}, "projection")
+        known(self.projection, dict.fromkeys(("greedy", "exact")), "projection")
         if isinstance(self.space, States):
             uses = np.repeat(np.arange(self.space.size), np.diff(self.space.indptr))
             costs = self.rules.prices[self.space.indices]
@@ -154,20 +156,16 @@ class DimensionSparse:
         budget = self.budget * (1.0 + ROUNDING)
         return Rules(self.space.n, self.space.n, costs=np.array(self.costs), budget=budget)
 
-    @cached_property
-    def _largest(self) -> int:
-        """The size of the largest face."""
-        return math.prod(sorted(self.space.cardinalities)[-self.k :])
-
     @property
     def _steps(self) -> int:
         """How many entries an exact projection touches."""
-        per_support = (
-            self._largest
-            if isinstance(self.space, Lattice)
-            else self.space.size + self.space.indices.size
-        )
-        return math.comb(self.space.n, self.k) * per_support
+        each = self._largest if isinstance(self.space, Lattice) else self.space.indices.size
+        return math.comb(self.space.n, self.k) * (each + STEPS_PER_SUPPORT)
+
+    @property
+    def _largest(self) -> int:
+        """The size of the largest face of a lattice."""
+        return math.prod(sorted(self.space.cardinalities)[-self.k :])
 
     def face(self, units: Units) -> Indices:
         """The states x with supp(x) ⊆ units."""
@@ -188,16 +186,24 @@ class DimensionSparse:
 
     def _search(self, v: Vector) -> Indices:
         """The dimensions that the chosen projection picks for v."""
-        exact, limit = self.projection == "exact", (self.rules.prices, self.rules.room)
+        if self.projection == "exact":
+            return self._nearest(v)
+        costs, room = self.rules.prices, self.rules.room
         if isinstance(self.space, States):
-            states = v, self.space.indptr, self.space.indices
-            return (
-                exact_state_units(*states, self.space.n, self.k)
-                if exact
-                else greedy_state_units(*states, self.k, *limit)
-            )
-        lattice = v, self.space.strides, np.array(self.space.shape, np.int64), self.k, self._largest
-        return exact_units(*lattice) if exact else greedy_units(*lattice, *limit)
+            supports = self.space.indptr, self.space.indices
+            return greedy_state_units(v, *supports, self.k, costs, room)
+        shape = np.array(self.space.shape, np.int64)
+        return greedy_units(v, self.space.strides, shape, self.k, self._largest, costs, room)
+
+    def _nearest(self, v: Vector) -> Indices:
+        """The k dimensions whose face is nearest to v, by looking at all C(n, k); of equals the first."""
+        least, nearest = np.inf, np.arange(self.k)
+        for units in combinations(range(self.space.n), self.k):
+            face = self.space.face(units)
+            distance = simplex_distance(v[face]) if face.size else np.inf
+            if distance < least - (TIE * abs(least) if least < np.inf else 0.0):
+                least, nearest = distance, np.array(units)
+        return nearest
 
     def _heaviest(self, v: Vector) -> Indices:
         """The dimensions of the positive entries of v, heaviest first, each taken whole while k allows."""

@@ -81,8 +81,8 @@ class ArrayTable(FileTable):
 
     def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
         """Rows with their own types."""
-        chosen = self.names if names is None else names
-        return pl.DataFrame({name: as_series(self.column(name)[indices]) for name in chosen})
+        columns = self.names if names is None else names
+        return pl.DataFrame({name: as_series(self.column(name)[indices]) for name in columns})
 
     def side_by_side(self, names: Sequence[str]) -> Any:
         """Columns of their own type; a whole matrix in its own order is not copied."""

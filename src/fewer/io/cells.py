@@ -118,9 +118,9 @@ def parsed(cells: pl.Series, decimal: str | None = None, comma_first: bool = Fal
 def _plain(bare: pl.Series) -> pl.Series | None:
     """Whole numbers, numbers or booleans as programs write them."""
     for dtype in (pl.Int64, pl.Float64):
-        found = bare.cast(dtype, strict=False)
-        if found.null_count() == bare.null_count():
-            return found
+        values = bare.cast(dtype, strict=False)
+        if values.null_count() == bare.null_count():
+            return values
     if bare.is_in([*TRUE, *FALSE]).all():
         return bare.is_in(TRUE)
     return None
@@ -143,12 +143,12 @@ def _dates(bare: pl.Series) -> Parsed | None:
     formats = (*DATES, *TIMES, *ZONED, *MORE_TIMES)
     readable = [fmt for fmt in formats if _dated(sample, fmt).null_count() == 0]
     tried = [(fmt, _dated(bare, fmt)) for fmt in readable]
-    found = [each for each in tried if each[1].null_count() == bare.null_count()]
-    if not found:
+    fitting = [each for each in tried if each[1].null_count() == bare.null_count()]
+    if not fitting:
         return None
-    fmt, values = found[0]
+    fmt, values = fitting[0]
     note = ""
-    if len(found) > 1 and fmt.startswith("%d/%m"):
+    if len(fitting) > 1 and fmt.startswith("%d/%m"):
         note = f"{bare.name!r} holds dates such as {sample[0]!r}, which are taken as day/month/year"
     return Parsed(values, note)
 

@@ -123,16 +123,12 @@ def new_copy(suffix: str) -> Any:
     return copy
 
 
-def recoded(path: Path, label: str, encoding: str) -> Path:
-    """A copy of a text file in UTF-8; the first byte that is no `encoding` is refused."""
-    decoder = codecs.getincrementaldecoder(encoding)()
+def recoded(path: Path, encoding: str) -> Path:
+    """A copy of a text file in UTF-8, with a replacement character for what is no text in its `encoding`."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
     with path.open("rb") as file, new_copy(path.suffix) as copy:
         while chunk := file.read(CHUNK_BYTES):
-            try:
-                copy.write(decoder.decode(chunk).encode("utf-8", "replace"))
-            except UnicodeDecodeError as error:
-                raise InvalidInput(f"{label}: is not text in {encoding}: {error.reason}") from None
-        copy.write(decoder.decode(b"", final=False).encode())
+            copy.write(decoder.decode(chunk).encode("utf-8", "replace"))
     return Path(copy.name)
 
 

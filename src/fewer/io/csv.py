@@ -20,9 +20,9 @@ import polars as pl
 
 from .._validation import InvalidInput
 from .cells import FALSE, MISSING, MOSTLY, TRUE, Parsed, is_grouped, parsed, without_missing
-from .copies import CHUNK_BYTES, recoded, trimmed
+from .copies import recoded, trimmed
 from .formats import SNIFFED_BYTES, encoding_of, start_of
-from .table import FileTable, ScannedTable, stamp_of, unreadable
+from .table import DAMAGES, FileTable, ScannedTable, stamp_of, unreadable
 
 HEAD_ROWS = 10_000
 """Rows from which types are guessed ..."""
@@ -31,8 +31,7 @@ HEAD_CELLS = 2_000_000
 MAX_COLUMNS = 100_000
 """Columns that a text file may have: polars needs 3 kB of memory for each."""
 NOT_UTF8 = "the file is not in UTF-8, so it is read as Windows-1252"
-UNDEFINED = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
-"""Bytes that mean nothing in Windows-1252."""
+WINDOWS = "cp1252"
 CODE = r"^[-+]?0\d"
 """Codes with leading zeros, which are no numbers."""
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}$"
@@ -140,12 +139,12 @@ class CsvTable(ScannedTable):
         if "could not parse" not in str(error) or "dtype `str`" in str(error):
             raise ragged(self.path, self.dialect, self.label, error) from None
         tests = [
-            (held(pl.col(name), dtype, self.decimal_comma) | pl.col(name).is_null()).all()
+            (are_of_type(pl.col(name), dtype, self.decimal_comma) | pl.col(name).is_null()).all()
             for name, dtype in types.items()
         ]
         try:
             kept = self._scan({}).select(tests).collect(engine="streaming").row(0)
-        except pl.exceptions.PolarsError as reason:
+        except DAMAGES as reason:
             raise ragged(self.path, self.dialect, self.label, reason) from None
         lost = [name for name, right in zip(types, kept, strict=True) if not right]
         if not lost:
@@ -156,22 +155,14 @@ class CsvTable(ScannedTable):
 
     @cached_property
     def recoded(self) -> "CsvTable":
-        """The same file, taken for Windows-1252."""
-        path = as_windows(self.path, self.label)
+        """The file, taken for Windows-1252."""
+        path = recoded(self.path, WINDOWS)
         dialect = Dialect.of(path, self.label)
         said = (*self.said, NOT_UTF8)
         return replace(self, path=path, stamp=stamp_of(path), dialect=dialect, said=said)
 
 
-def as_windows(path: Path, label: str) -> Path:
-    """A copy in UTF-8 of a text in Windows-1252, or in Latin-1 where it has bytes that mean nothing there."""
-    with path.open("rb") as file:
-        chunks = iter(lambda: file.read(CHUNK_BYTES), b"")
-        undefined = any(byte in chunk for chunk in chunks for byte in UNDEFINED)
-    return recoded(path, label, "latin-1" if undefined else "cp1252")
-
-
-def held(cell: Any, dtype: Any, decimal_comma: bool = False) -> Any:
+def are_of_type(cell: Any, dtype: Any, decimal_comma: bool = False) -> Any:
     """Which texts are of a type."""
     if dtype == pl.Float64 and decimal_comma:
         return cell.str.contains(COMMA_NUMBER)
@@ -201,7 +192,7 @@ def ragged(path: Path, dialect: Dialect, label: str, error: BaseException) -> In
 def open_csv(path: Path, label: str) -> FileTable:
     """A csv file: its layout, and its columns by their first rows; one that is not UTF-8 is said to be so."""
     encoding = encoding_of(start_of(path), label)
-    path = trimmed(path if encoding is None else recoded(path, label, encoding))
+    path = trimmed(path if encoding is None else recoded(path, encoding))
     dialect = Dialect.of(path, label)
     if len(dialect.names) > MAX_COLUMNS:
         raise InvalidInput(
@@ -212,7 +203,7 @@ def open_csv(path: Path, label: str) -> FileTable:
     except pl.exceptions.PolarsError as error:
         if not is_encoding(error):
             raise ragged(path, dialect, label, error) from None
-    path = as_windows(path, label)
+    path = recoded(path, WINDOWS)
     dialect = Dialect.of(path, label)
     try:
         return by_head(path, label, dialect, NOT_UTF8)
@@ -281,12 +272,12 @@ def native_types(
     how = dialect.layout({}) | {"schema": None, "new_columns": dialect.names}
     how |= {"null_values": list(MISSING), "decimal_comma": decimal_comma, "try_parse_dates": True}
     schema = pl.scan_csv(path, infer_schema_length=rows, **how).collect_schema()
-    found = {n: dtype for n, dtype in schema.items() if dtype in (pl.Int64, pl.Float64, pl.Boolean)}
+    types = {n: dtype for n, dtype in schema.items() if dtype in (pl.Int64, pl.Float64, pl.Boolean)}
     for name, dtype in schema.items():
         if dtype == pl.Date:
             first = without_missing(head[name]).drop_nulls()
-            found |= {name: dtype} if re.fullmatch(ISO_DATE, first[0]) else {}
-    return found
+            types |= {name: dtype} if re.fullmatch(ISO_DATE, first[0]) else {}
+    return types
 
 
 def counts_columns(cells: list[str]) -> bool:
@@ -334,10 +325,10 @@ def first_record(path: Path, separator: str, label: str) -> list[str]:
     csv.field_size_limit(MAX_CELL_CHARS)
     try:
         with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-            found = next(csv.reader(file, delimiter=separator), [])
+            cells = next(csv.reader(file, delimiter=separator), [])
     except csv.Error as error:
         raise InvalidInput(f"{label}: cannot be read as csv: {error}") from None
-    return [cell.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for cell in found]
+    return [cell.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for cell in cells]
 
 
 def distinct(names: list[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -348,7 +339,7 @@ def distinct(names: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """
     if len(set(names)) == len(names):
         return names, ()
-    taken, found, notes, counts = set(names), [], [], dict.fromkeys(names, 0)
+    taken, unique, notes, counts = set(names), [], [], dict.fromkeys(names, 0)
     for name in names:
         counts[name] += 1
         new = name
@@ -358,8 +349,8 @@ def distinct(names: list[str]) -> tuple[list[str], tuple[str, ...]]:
         if new != name:
             notes.append(f"two columns are called {name!r}; the later one is read as {new!r}")
         taken.add(new)
-        found.append(new)
-    return found, tuple(notes[:3])
+        unique.append(new)
+    return unique, tuple(notes[:3])
 
 
 def is_number(cell: str) -> bool:

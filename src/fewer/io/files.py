@@ -51,10 +51,10 @@ def expanded(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
     file = os.fspath(files)
     if file == "-" or Path(file).exists() or not glob.has_magic(file):
         return [file]
-    found = sorted(path for path in glob.glob(file) if Path(path).is_file())
-    if not found:
+    paths = sorted(path for path in glob.glob(file) if Path(path).is_file())
+    if not paths:
         raise InvalidInput(f"{file}: no file has a name like this")
-    return found
+    return paths
 
 
 def opened(file: str) -> FileTable:

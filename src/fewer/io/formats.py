@@ -87,7 +87,7 @@ def format_of(path: Path, label: str) -> str:
 
 
 def zipped_format(path: Path, label: str) -> str:
-    """Of a zip file: arrays or a workbook."""
+    """Tell what a zip file holds: arrays or a workbook."""
     import zipfile
 
     try:

@@ -28,7 +28,7 @@ REFERENCE = re.compile(
 """Where a cell or a row of a sheet is."""
 
 
-def chosen(label: str, what: str, names: Sequence[str], name: str | None) -> str:
+def table_name(label: str, what: str, names: Sequence[str], name: str | None) -> str:
     """The named table or sheet, or the only one."""
     some = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
     if name is not None and name not in names:
@@ -45,10 +45,10 @@ def check_extent(label: str, file: Any, compressed: int) -> None:
     rows, columns, tail = 0, 0, b""
     while chunk := file.read(CHUNK_BYTES):
         text = tail + chunk
-        found = REFERENCE.findall(text)
-        rows = max([rows, *(int(row) for _, row in found)])
+        places = REFERENCE.findall(text)
+        rows = max([rows, *(int(row) for _, row in places)])
         columns = max(
-            [columns, *(place_of(letters) for letters in {letters for letters, _ in found})]
+            [columns, *(place_of(letters) for letters in {letters for letters, _ in places})]
         )
         tail = text[max(text.rfind(b"<"), 0) :]
     size = CELL_BYTES * rows * columns
@@ -85,7 +85,7 @@ def open_xlsx(path: Path, label: str, name: str | None) -> LoadedTable:
                 with archive.open(member) as file:
                     check_extent(label, file, path.stat().st_size)
         book = fastexcel.read_excel(path)
-        sheet = chosen(label, "sheet", book.sheet_names, name)
+        sheet = table_name(label, "sheet", book.sheet_names, name)
         frame = pl.read_excel(
             path, sheet_name=sheet, infer_schema_length=None, raise_if_empty=False
         )
@@ -112,7 +112,7 @@ def open_sqlite(path: Path, label: str, name: str | None) -> LoadedTable:
         ]
         if not tables:
             raise InvalidInput(f"{label}: has no tables")
-        table = chosen(label, "table", tables, name)
+        table = table_name(label, "table", tables, name)
         columns = [row[1] for row in base.execute("SELECT * FROM pragma_table_info(?)", (table,))]
         (count,) = base.execute(f"SELECT count(*) FROM {identifier(table)}").fetchone()  # noqa: S608 - of the schema
         check_memory(label, 8 * count * len(columns))

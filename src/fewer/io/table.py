@@ -95,8 +95,8 @@ class FileTable:
     @property
     def notes(self) -> list[str]:
         """How the file is read: its encoding, numbers in disguise, dates that could be others."""
-        found = [*self.said, *(look.note for look in self.looks.values() if look.note)]
-        return list(dict.fromkeys(found))
+        notes = [*self.said, *(look.note for look in self.looks.values() if look.note)]
+        return list(dict.fromkeys(notes))
 
     def frame(
         self,
@@ -122,8 +122,8 @@ class FileTable:
         polars.DataFrame
             A column for each name.
         """
-        chosen = self.names if names is None else list(names)
-        frame = self.read(chosen, set(categories) & set(chosen), refuse)
+        columns = self.names if names is None else list(names)
+        frame = self.read(columns, set(categories) & set(columns), refuse)
         if frame.height == 0:
             raise InvalidInput(f"{self.label}: has a head but no rows")
         return frame
@@ -140,11 +140,11 @@ class FileTable:
 
     def _typed(self, frame: Any, as_text: Collection[str], refuse: Refuse) -> Any:
         """Columns as their cells say."""
-        found = in_threads(lambda column: self._look(column, as_text), frame.get_columns())
-        for look in found:
+        looks = in_threads(lambda column: self._look(column, as_text), frame.get_columns())
+        for look in looks:
             if look.problem is not None:
                 refuse(refusal(self.label, look.values.name, look.problem))
-        return pl.DataFrame([look.values for look in found])
+        return pl.DataFrame([look.values for look in looks])
 
     def _look(self, column: Any, as_text: Collection[str]) -> Parsed:
         """A column as its cells say."""
@@ -190,11 +190,11 @@ class FileTable:
             return
         others = self.lazy([name for name in names if name not in self.looks]).slice(skip)
         for part in others.collect_batches(chunk_size=size, maintain_order=True):
-            found = self._typed(part, (), at_once)
+            typed = self._typed(part, (), at_once)
             if looked is not None:
-                found = found.hstack(looked.slice(done, part.height)).select(names)
+                typed = typed.hstack(looked.slice(done, part.height)).select(names)
             done += part.height
-            yield found
+            yield typed
 
     def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
         """Rows as the file has them: of csv the cells as they are written, of others with their own types.
@@ -218,18 +218,18 @@ class FileTable:
         wanted = np.asarray(indices, np.int64)
         numbered = self.raw(self.names if names is None else list(names)).with_row_index(ROW)
         try:
-            found = numbered.filter(pl.col(ROW).is_in(np.unique(wanted).tolist())).collect(
+            rows = numbered.filter(pl.col(ROW).is_in(np.unique(wanted).tolist())).collect(
                 engine="streaming"
             )
         except DAMAGES as error:
             return self.amended(error).rows(indices, names, typed=typed)
-        places = found.drop_in_place(ROW).to_numpy()
+        places = rows.drop_in_place(ROW).to_numpy()
         lost = np.setdiff1d(wanted, places)
         if len(lost):
             raise InvalidInput(
                 f"{self.label}: must not change while it is read; row {lost[0]} is gone"
             )
-        frame = found[np.searchsorted(places, wanted)]
+        frame = rows[np.searchsorted(places, wanted)]
         return self._typed(frame, (), unconcerned) if typed else frame
 
     def expand(self, names: Sequence[str]) -> list[str]:
@@ -317,7 +317,7 @@ class ScannedTable(FileTable):
         try:
             return self.counted()
         except DAMAGES as error:
-            return int(self.amended(error).counted())
+            return int(self.amended(error).declared)
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
         """Parts of the columns; a file that has other rows at their end, or was changed, is refused.
@@ -399,7 +399,7 @@ class SeveralTables(FileTable):
 
     @property
     def notes(self) -> list[str]:
-        """What is said about any of them."""
+        """Sentences about how any of them is read."""
         return list(dict.fromkeys(note for part in self.parts for note in part.notes))
 
     @property
@@ -451,18 +451,18 @@ class SeveralTables(FileTable):
 
     def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
         """Rows, numbered through all files, as their files have them."""
-        chosen = self.names if names is None else list(names)
+        columns = self.names if names is None else list(names)
         wanted = np.asarray(indices, np.int64)
         ends = np.cumsum(self.heights)
         home = np.searchsorted(ends, wanted, side="right")
-        found, places = [], []
+        frames, places = [], []
         for i in np.unique(home):
             here = np.flatnonzero(home == i)
             start = ends[i] - self.heights[i]
-            found.append(self.parts[i].rows(wanted[here] - start, chosen, typed=typed))
+            frames.append(self.parts[i].rows(wanted[here] - start, columns, typed=typed))
             places.append(here)
-        texts = {name for frame in found for name in chosen if frame.schema[name] == pl.String}
-        similar = [frame.with_columns(pl.col(list(texts)).cast(pl.String)) for frame in found]
+        texts = {name for frame in frames for name in columns if frame.schema[name] == pl.String}
+        similar = [frame.with_columns(pl.col(list(texts)).cast(pl.String)) for frame in frames]
         return pl.concat(similar, how="vertical_relaxed")[np.argsort(np.concatenate(places))]
 
 
@@ -508,5 +508,5 @@ def unreadable(label: str, kind: str, error: BaseException) -> InvalidInput:
 
 def stamp_of(path: Path) -> tuple[int, int]:
     """Size and time of change of a file."""
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns

@@ -34,6 +34,8 @@ from ..options import Option, Options, documented, parameters
 from ..progress import as_verbose
 from ..result import Result
 from ..row_blocks import Tree
+from ..tables.frames import is_table, names_of, take_columns
+from ..tables.names import known_name
 
 SKLEARN_OPTIONS = {
     "rng": Option(
@@ -262,6 +264,17 @@ def check_columns(estimator: Any, X: Any, reset: bool) -> None:
     """Keep the names and the number of the columns of a table, or compare them with those that are kept."""
     with our_error():
         validate_data(estimator, X, skip_check_array=True, reset=reset)
+
+
+def with_target(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return X and y; where y names a column of the table X, the other columns and that one."""
+    if not isinstance(y, str) or not is_frame(X):
+        return X, y
+    X = gathered(X)
+    names = names_of(X)
+    target = X[known_name(y, names, "y")]
+    others = take_columns(X, [i for i, name in enumerate(names) if name != y])
+    return others, target if is_table(target) else np.asarray(target)
 
 
 def at_most(k: Any, most: int, what: str) -> int:

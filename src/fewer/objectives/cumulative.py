@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from .._validation import Indices, Vector, as_distribution, as_vector
 from ..active_set import simplex_weights
 from ..spaces import Space
 from ._segments import best_steps, sums_before, sums_from
+from .quadratic import QuadraticForm
 
 
 @dataclass(frozen=True, eq=False)
-class Cumulative:
+class Cumulative(QuadraticForm):
     """F[p] = Σ_t g_t (P_t - Q_t)² for the cumulative sums P of p and Q of a distribution q on ordered entries.
 
     The `widths` g are positive, by default one. It is `Moments` with a lower triangular matrix,
@@ -29,6 +30,8 @@ class Cumulative:
     space: Space
     q: Any
     widths: Any = None
+    lower_bound: ClassVar[float] = 0.0
+    lower_bound_attained: ClassVar[bool] = True  # by the target, which is a distribution
 
     def __post_init__(self) -> None:
         q = as_distribution(as_vector(self.q, self.space.shape, "q"), "q")
@@ -62,16 +65,6 @@ class Cumulative:
     def smoothness(self) -> float:
         """2 max g ‖L‖², with ‖L‖² = 1 / (4 sin²(π / (4 n + 2))) for the n x n lower triangle L of ones."""
         return float(self.g.max() * 0.5 / np.sin(np.pi / (4 * self.space.size + 2)) ** 2)
-
-    @property
-    def lower_bound_attained(self) -> bool:
-        """The target itself is a distribution."""
-        return True
-
-    @property
-    def lower_bound(self) -> float:
-        """0: a squared distance is never less."""
-        return 0.0
 
     @cached_property
     def scale(self) -> float:
@@ -115,32 +108,17 @@ class Cumulative:
         """Q - P for p with these weights at sorted or unsorted entries."""
         p = np.zeros(self.space.size)
         p[units] = weights
-        return self._minus(p)
-
-    def _minus(self, p: Vector) -> Vector:
-        """Q - P."""
         sums = np.cumsum(p)
         return np.asarray(np.subtract(self.Q, sums, out=sums))
-
-    def _square(self, difference: Vector) -> float:
-        """Σ g_t d_t²."""
-        return float((difference if self.widths is None else self.g * difference) @ difference)
 
     def slopes(self, units: Indices, weights: Vector) -> Vector:
         """Minus half the gradient: Σ_{t >= i} g_t (Q_t - P_t) for every entry i."""
         return np.asarray(np.cumsum((self.g * self._difference(units, weights))[::-1])[::-1])
 
     def value_at(self, units: Indices, weights: Vector) -> float:
-        """F for these weights at these entries."""
-        return self._square(self._difference(units, weights))
-
-    def value(self, p: Vector) -> float:
-        """Σ_t g_t (P_t - Q_t)²."""
-        return self._square(self._minus(p))
-
-    def gradient(self, p: Vector) -> Vector:
-        """2 Σ_{t >= i} g_t (P_t - Q_t)."""
-        return np.asarray(2.0 * np.cumsum((self.g * (np.cumsum(p) - self.Q))[::-1])[::-1])
+        """Σ_t g_t (P_t - Q_t)² for these weights at these entries."""
+        difference = self._difference(units, weights)
+        return float((difference if self.widths is None else self.g * difference) @ difference)
 
     def best_on(self, face: Indices) -> Vector:
         """The best weights on the simplex of the face, exact to rounding."""
@@ -151,7 +129,3 @@ class Cumulative:
     def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
         """The best k jumps: k-means on the cumulative values, then dynamic programming."""
         return best_steps(self, k)
-
-    def value_on(self, face: Indices) -> float:
-        """F of `best_on`."""
-        return self.value(self.best_on(face)) if face.size else np.inf

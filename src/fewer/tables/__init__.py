@@ -1,1 +1,1 @@
-"""What people hand in: tables of any container, by column and kind, encoded for the objectives."""
+"""Tables of any container, by column and kind, in memory and in blocks, encoded for the objectives."""

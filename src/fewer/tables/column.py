@@ -79,8 +79,8 @@ class Column:
         """The distinct values, and which of them each row has."""
         if self.group is not None:
             return sorted_levels(*self.group())
-        found, codes = np.unique(self.values, return_inverse=True)
-        present = found if self.missing is None else found[~np.isnan(found)]
+        distinct, codes = np.unique(self.values, return_inverse=True)
+        present = distinct if self.missing is None else distinct[~np.isnan(distinct)]
         codes = codes.reshape(-1).astype(np.int64)
         return Levels(present, np.where(codes < len(present), codes, -1))
 
@@ -152,22 +152,22 @@ def role(X: Any, value: Any, option: str) -> Column | None:
     return Table.of(X).column(value, option)
 
 
-def column_beside(X: Any, given: Any, name: str) -> tuple[Any, int | None]:
-    """The numbers of the column that `given` names, and its position; of anything else `given` in the order of X."""
-    column = role(X, given, name)
+def role_values(X: Any, value: Any, name: str) -> tuple[Any, int | None]:
+    """The numbers of the column that `value` names, and its position; of anything else `value` in the order of X."""
+    column = role(X, value, name)
     if column is None:
-        return aligned(given, X, name), None
-    return numbers_of_column(column, name), names_of(X).index(given)
+        return aligned(value, X, name), None
+    return numbers_of_column(column, name), names_of(X).index(value)
 
 
-def taken_apart(X: Any, **given: Any) -> tuple[Any, ...]:
+def without_roles(X: Any, **roles: Any) -> tuple[Any, ...]:
     """X without the columns that are named, then the numbers of these; what is no name stays as it is."""
     X = gathered(X) if is_frame(X) else X
-    found = [column_beside(X, value, name) for name, value in given.items()]
-    named = {at for _, at in found if at is not None}
+    columns = [role_values(X, value, name) for name, value in roles.items()]
+    named = {at for _, at in columns if at is not None}
     if named:
         X = take_columns(X, [i for i in range(len(names_of(X))) if i not in named])
-    return X, *(values for values, _ in found)
+    return X, *(values for values, _ in columns)
 
 
 def below(X: Any, other: Any, names: Sequence[Any], option: str) -> Any:
@@ -251,8 +251,8 @@ def seconds(instants: npt.NDArray[Any]) -> Vector:
     >>> seconds(np.array(["1970-01-02", "NaT"], "datetime64[D]")).tolist()
     [86400.0, nan]
     """
-    found = instants.astype(np.int64) * SECONDS_PER_UNIT[np.datetime_data(instants.dtype)[0]]
-    return np.where(np.isnat(instants), np.nan, found)
+    steps = instants.astype(np.int64) * SECONDS_PER_UNIT[np.datetime_data(instants.dtype)[0]]
+    return np.where(np.isnat(instants), np.nan, steps)
 
 
 def sorted_levels(values: npt.NDArray[Any], codes: Indices) -> Levels:
@@ -358,40 +358,40 @@ def _of_array(name: Any, values: npt.NDArray[Any], missing: Mask | None = None) 
 def _of_objects(name: Any, entries: npt.NDArray[Any], missing: Mask | None) -> Column:
     """A column of Python's objects: of the one kind that all of them are, else a category of different types."""
     present = np.ones(len(entries), bool) if missing is None else ~missing
-    given = entries[present].tolist()
-    kinds = set(map(type, given))
+    values_there = entries[present].tolist()
+    kinds = set(map(type, values_there))
     if not kinds:
         return Column(name, "number", missing, lambda: np.full(len(entries), np.nan), dtype="null")
     for kind, types, convert in _READERS:
         if all(issubclass(one, types) for one in kinds):
 
             def values(convert: Callable[[Any], Any] = convert) -> Vector:
-                found = np.full(len(entries), np.nan)
-                found[present] = _converted(name, given, convert)
-                return found
+                filled = np.full(len(entries), np.nan)
+                filled[present] = _converted(name, values_there, convert)
+                return filled
 
             return Column(name, kind, missing, values)
     wrong = [one for one in kinds if one.__hash__ is None or issubclass(one, _NO_LEVELS)]
     if wrong:
         return Column(name, "other", missing, lambda: entries, dtype=wrong[0].__name__)
-    return Column(name, "category", missing, None, lambda: _numbered(given, present))
+    return Column(name, "category", missing, None, lambda: _numbered(values_there, present))
 
 
-def _converted(name: Any, given: list[Any], convert: Callable[[Any], Any]) -> Vector:
+def _converted(name: Any, values_there: list[Any], convert: Callable[[Any], Any]) -> Vector:
     """Objects of one kind as numbers."""
     try:
-        return np.array([convert(value) for value in given], np.float64)
+        return np.array([convert(value) for value in values_there], np.float64)
     except (OverflowError, ValueError) as error:
         raise InvalidInput(
             f"column {name!r} holds a number that is more than float64 can hold: {error}"
         ) from None
 
 
-def _numbered(given: list[Any], present: Mask) -> tuple[npt.NDArray[Any], Indices]:
+def _numbered(values_there: list[Any], present: Mask) -> tuple[npt.NDArray[Any], Indices]:
     """The distinct ones of hashable objects, and which of them each row has."""
     number: dict[Any, int] = {}
     codes = np.full(len(present), -1, np.int64)
-    codes[present] = [number.setdefault(value, len(number)) for value in given]
+    codes[present] = [number.setdefault(value, len(number)) for value in values_there]
     return objects(list(number)), codes
 
 

@@ -68,13 +68,13 @@ class Partitions:
 
     def between(self, start: int, stop: int) -> list[Any]:
         """The parts of the partitions with these rows, as delayed blocks."""
-        found, low = [], 0
+        parts, low = [], 0
         for part, high in zip(self.parts, self.ends.tolist(), strict=True):
             if low < stop and high > start and high > low:
                 ends = max(start - low, 0), min(stop, high) - low
-                found.append(delayed(cut)(part, *ends))
+                parts.append(delayed(cut)(part, *ends))
             low = high
-        return found
+        return parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +119,8 @@ class DaskBlocks:
         while len(nodes) > 1:
             groups = [nodes[i : i + FAN_IN] for i in range(0, len(nodes), FAN_IN)]
             nodes = [delayed(merge)(group) if len(group) > 1 else group[0] for group in groups]
-        found: S = compute(nodes[0])[0]
-        return found
+        summary: S = compute(nodes[0])[0]
+        return summary
 
     def take(self, positions: Any) -> Any:
         """Rows by their positions."""
@@ -156,13 +156,13 @@ def lazily(X: Any, function: Any, columns: int | None, dtype: Any) -> Any:
 
     A list of delayed blocks gives a list.
     """
-    found = Partitions.of(X, "X")
-    assert found is not None  # noqa: S101 - it is a collection
-    parts = [delayed(function)(part) for part in found.parts]
+    partitions = Partitions.of(X, "X")
+    assert partitions is not None  # noqa: S101 - it is a collection
+    parts = [delayed(function)(part) for part in partitions.parts]
     if isinstance(X, list | tuple):
         return parts
     shape = () if columns is None else (columns,)
-    lengths: list[Any] = found.known or [np.nan] * len(parts)
+    lengths: list[Any] = partitions.known or [np.nan] * len(parts)
     da: Any = array
     arrays = [
         da.from_delayed(part, shape=(n, *shape), dtype=dtype)

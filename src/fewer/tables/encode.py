@@ -74,9 +74,9 @@ class Encoding:
 
     @property
     def movable(self) -> list[tuple[int, Any, int, int]]:
-        """Of each column of plain numbers its place among the numbers, name, place in the table, and flag's column.
+        """Return for each column of plain numbers its place among them, its name, its place in the table, and its flag.
 
-        The flag's column is -1 where there is none.
+        The flag is the encoded column that says where a number was missing, -1 where there is none.
         """
         kinds = dict(zip(self.schema.names, self.schema.kinds, strict=True))
         flags = {j: self.numbers + at for at, j in enumerate(self.flagged)}

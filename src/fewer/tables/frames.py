@@ -58,9 +58,9 @@ def index_of(X: Any) -> Any:
     counted = type(labels).__name__ == "RangeIndex"
     if counted and (labels.start, labels.step, labels.name) == (0, 1, None):
         return None
-    found = np.empty(len(labels), object)
-    found[:] = labels.tolist()
-    return found
+    values = np.empty(len(labels), object)
+    values[:] = labels.tolist()
+    return values
 
 
 def height(X: Any) -> int:

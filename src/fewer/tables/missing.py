@@ -86,7 +86,7 @@ def nothing_whole(names: Sequence[Any] = ()) -> InvalidInput:
 
 
 def dropped_note(dropped: int, rows: int) -> str:
-    """What is said of rows that were left out.
+    """Say how many rows were left out.
 
     >>> dropped_note(2, 60), dropped_note(0, 60)
     ('2 of 60 rows left out, as values are missing there', '')
@@ -95,7 +95,7 @@ def dropped_note(dropped: int, rows: int) -> str:
 
 
 def filled_note(counts: Mapping[Any, int], action: str) -> str:
-    """What is said of values that stand for missing ones; `counts` are the missing values of each column.
+    """Say how many missing values were filled; `counts` are the missing values of each column.
 
     >>> filled_note({"age": 3, "plan": 0}, "replaced by medians and modes")
     "missing values replaced by medians and modes: 'age' (3)"

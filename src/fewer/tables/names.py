@@ -62,23 +62,23 @@ def refuse_twins(names: Sequence[Any], owner: str = "X") -> None:
         )
 
 
-def positions(given: Any, names: Sequence[Any] | None, option: str) -> Indices:
-    """Columns given by name, or by number where no name is meant, as sorted distinct positions.
+def positions(columns: Any, names: Sequence[Any] | None, option: str) -> Indices:
+    """Columns columns by name, or by number where no name is meant, as sorted distinct positions.
 
     >>> positions(["b", 0], ["a", "b", "c"], "include").tolist()
     [0, 1]
     """
     if names is None:
-        return given  # type: ignore[no-any-return] # checked by the constraint
+        return columns  # type: ignore[no-any-return] # checked by the constraint
     try:
-        wanted = [given] if isinstance(given, str) else list(given)
+        wanted = [columns] if isinstance(columns, str) else list(columns)
     except Exception:  # what a foreign container raises when it is read
         raise InvalidInput(
-            f"{option} must be a list of names or numbers of columns, got {shown(given)}"
+            f"{option} must be a list of names or numbers of columns, got {shown(columns)}"
         ) from None
     place = {name: at for at, name in enumerate(names)}
-    found = [_position(label, place, names, option) for label in wanted]
-    return as_units(np.array(found, np.int64), len(names), "columns", option)
+    places = [_position(label, place, names, option) for label in wanted]
+    return as_units(np.array(places, np.int64), len(names), "columns", option)
 
 
 def _position(label: Any, place: dict[Any, int], names: Sequence[Any], option: str) -> int:
@@ -127,20 +127,22 @@ def aligned(y: Any, X: Any, name: str = "y", of: str = "X") -> Any:
     )
 
 
-def by_name(given: Any, names: Sequence[Any] | None) -> Any:
+def by_name(values: Any, names: Sequence[Any] | None) -> Any:
     """A Series with names of columns for its index as a mapping, one without as an array; anything else as it is."""
-    if not is_indexed(given) or is_frame(given):
-        return given
-    if names is None or not set(given.index) & set(names):
-        return given.to_numpy()
-    return dict(zip(given.index, given.tolist(), strict=True))
+    if not is_indexed(values) or is_frame(values):
+        return values
+    if names is None or not set(values.index) & set(names):
+        return values.to_numpy()
+    return dict(zip(values.index, values.tolist(), strict=True))
 
 
-def group_codes(groups: Any, names: Sequence[Any] | None, held: Indices, excluded: Indices) -> Any:
+def group_codes(
+    groups: Any, names: Sequence[Any] | None, candidates: Indices, excluded: Indices
+) -> Any:
     """A label for each column of a table: from a mapping, a Series with names for index, or an array.
 
-    The columns that may be held need a label; `excluded` ones keep it where they have one, so that
-    a group of which no column may be held is known. All others, such as the target, are in no
+    The columns that may be candidates need a label; `excluded` ones keep it where they have one, so that
+    a group of which no column may be candidates is known. All others, such as the target, are in no
     group: their code is the first one.
 
     >>> codes, labels = group_codes({"a": "oil", "c": "gas"}, ["a", "b", "c"], np.array([0]), np.array([2]))
@@ -153,13 +155,13 @@ def group_codes(groups: Any, names: Sequence[Any] | None, held: Indices, exclude
     codes = np.zeros(len(names), np.int64)
     if not isinstance(groups, Mapping):
         every, labels = as_groups(groups, len(names))
-        named = np.union1d(held, excluded)
+        named = np.union1d(candidates, excluded)
         kept, codes[named] = np.unique(every[named], return_inverse=True)
         return Groups(codes, tuple(labels[g] for g in kept))
-    lacking = [names[i] for i in held if names[i] not in groups]
+    lacking = [names[i] for i in candidates if names[i] not in groups]
     if lacking:
         raise InvalidInput(f"groups has no label for the column {quoted(lacking)}")
     number: dict[Any, int] = {}
-    for i in [*held, *(i for i in excluded if names[i] in groups)]:
+    for i in [*candidates, *(i for i in excluded if names[i] in groups)]:
         codes[i] = number.setdefault(groups[names[i]], len(number))
     return Groups(codes, tuple(number))

@@ -79,7 +79,7 @@ class Rows(NamedTuple):
 
 
 class Fills(NamedTuple):
-    """What stands for missing values: numbers (p,), and a label for each column of labels, None for one of its own."""
+    """Values that stand for missing ones: numbers (p,), and a label for each column of labels, None for one of its own."""
 
     numbers: Vector
     labels: tuple[Any, ...]
@@ -124,7 +124,7 @@ class Schema:
         recode: Mapping[str, str] | None = None,
         without: Sequence[Any] = (),
     ) -> "Schema":
-        """What the columns of X say, which may be the first of many rows.
+        """Decide by the columns of X, which may be the first of many rows.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Schema:
             places = tuple(range(width(X)))
             return cls(places, ("number",) * len(places), places, named=False, **how)
         table = Table.of(X)
-        kinds = {} if columns is None else told_kinds(columns, table.names)
+        kinds = {} if columns is None else asked_kinds(columns, table.names)
         ignored = {*own.values(), *without, *(n for n, kind in kinds.items() if kind == "ignore")}
         compared = [column for column in table.columns if column.name not in ignored]
         in_threads(lambda column: column.levels, [c for c in compared if c.kind == "category"])
@@ -195,7 +195,7 @@ class Schema:
 
     @property
     def note(self) -> str:
-        """What stands for missing values."""
+        """The note on values that stand for missing ones."""
         return "" if self.fills is None else self.fills.note
 
     def columns(self, X: Any) -> list[Column]:
@@ -298,10 +298,10 @@ class Schema:
         plan = GapPlan(self, weighted, mode, whole)
         if isinstance(data, Block | list):
             blocks = [data] if isinstance(data, Block) else data
-            found = Gaps.merged([Gaps.of(block, plan) for block in blocks])
+            gaps = Gaps.merged([Gaps.of(block, plan) for block in blocks])
         else:
-            found = data.fold(f"{name}-0", Gaps.of, plan, Gaps.merged, rows)
-        return replace(self, fills=found.fills())
+            gaps = data.fold(f"{name}-0", Gaps.of, plan, Gaps.merged, rows)
+        return replace(self, fills=gaps.fills())
 
 
 class GapPlan(NamedTuple):
@@ -315,7 +315,7 @@ class GapPlan(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Of each column of numbers a sketch, of each column of labels their weights, and how many are missing in each."""
+    """A sketch of each column of numbers, the weights of each column's labels, and how many are missing in each."""
 
     numbers: tuple[Sketch, ...]
     labels: tuple[dict[Any, float], ...]
@@ -351,7 +351,7 @@ class Gaps:
         )
 
     def fills(self) -> Fills:
-        """What stands for missing values: medians or most frequent values, or a category of their own."""
+        """Choose what stands for missing values: medians or most frequent values, or a category of their own."""
         schema, p = self.plan.schema, len(self.numbers)
         own = schema.missing == "category"
         counts = dict(zip([*schema.numbers, *schema.categories], self.counts, strict=True))
@@ -411,25 +411,25 @@ def summed_labels(parts: Sequence[Mapping[Any, float]], name: Any) -> dict[Any, 
 
 def united(levels: Sequence[Sequence[Any]], name: Any) -> npt.NDArray[Any]:
     """All labels of a column, sorted where they can be; too many are refused."""
-    found = {label for part in levels for label in part}
-    if len(found) > MAX_LEVELS:
+    labels = {label for part in levels for label in part}
+    if len(labels) > MAX_LEVELS:
         fix = Fix("columns", {name: "ignore"})
         text = (
             f"column {name!r} has more than {MAX_LEVELS} different labels; leave it out with {fix}"
         )
         raise InvalidInput(text, fixes=[fix])
     try:
-        return objects(sorted(found))
+        return objects(sorted(labels))
     except TypeError:  # of different types
-        return objects(sorted(found, key=type_and_text))
+        return objects(sorted(labels, key=type_and_text))
 
 
 def checked_weights(weight: Any, size: int, kept: Indices | None = None) -> Vector | None:
     """Weights that are finite and not negative."""
     if weight is None:
         return None
-    given = weight.to_numpy() if library_of(weight) is not None else weight
-    values = as_vector(given, (size,), "sample_weight")
+    array = weight.to_numpy() if library_of(weight) is not None else weight
+    values = as_vector(array, (size,), "sample_weight")
     if values.size and values.min() < 0:
         at = int(values.argmin())
         raise InvalidInput(f"sample_weight must be non-negative, got {values[at]} at index {at}")
@@ -457,8 +457,8 @@ def nothing_to_use(
     return InvalidInput(f"X has no column to compare{reasons}, got {got}", fixes=fixes)
 
 
-def told_kinds(columns: Any, names: Sequence[Any]) -> dict[Any, str]:
-    """What the user says of columns: a mapping of names to kinds, or a list of the only names to use."""
+def asked_kinds(columns: Any, names: Sequence[Any]) -> dict[Any, str]:
+    """Read what the user says of columns: a mapping of names to kinds, or a list of the only names to use."""
     if columns is None:
         return {}
     if isinstance(columns, Mapping):
@@ -514,7 +514,7 @@ def has_distinct_whole_numbers(column: Column) -> bool:
 
 
 def constant_note(columns: Sequence[Column]) -> str:
-    """What is said of columns in which all rows are alike."""
+    """Name the columns in which all rows are alike."""
     constant = [c.name for c in columns if c.missing is None and len(set(c.values[:2])) < 2]
     alike = {c.name: bool((c.values == c.values[:1]).all()) for c in columns if c.name in constant}
     constant = [name for name in constant if alike[name]]
@@ -546,9 +546,9 @@ def as_kind(column: Column, kind: str) -> Column:
     if column.kind == "other":
         raise InvalidInput(f"column {column.name!r} holds {column.dtype}, which cannot be a {kind}")
     if kind == "boolean" and len(column.levels.values) > 2:
-        found = shown(column.levels.values[:3].tolist())
+        some = shown(column.levels.values[:3].tolist())
         raise InvalidInput(
-            f"column {column.name!r} must hold two values to be a boolean, got {found}"
+            f"column {column.name!r} must hold two values to be a boolean, got {some}"
         )
     if kind in (column.kind, "category", "boolean") or column.kind != "category":
         return column

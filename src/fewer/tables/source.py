@@ -57,7 +57,7 @@ class Source(Protocol):
 
     @property
     def label(self) -> str:
-        """What to call them."""
+        """Their name in messages."""
         ...
 
     @property
@@ -188,11 +188,11 @@ class Stream:
         """Whether only one pass can be made."""
         return self.ahead is not None
 
-    def beside(self, y: Any, weight: Any) -> "Stream":
+    def with_rows(self, y: Any, weight: Any) -> "Stream":
         """Return these rows with what belongs to them; names are those of columns, and left to the job."""
-        held = self.in_memory
-        if held is not None:
-            X = held.X
+        block = self.in_memory
+        if block is not None:
+            X = block.X
             return in_memory(Block(X, aligned(y, X), aligned(weight, X, "sample_weight")))
         if all(value is None or isinstance(value, str) for value in (y, weight)):
             return self
@@ -218,8 +218,8 @@ class Stream:
         stop = 0
         for block in recut(self.raw(), rows):
             stop = block.start + height(block.X)
-            found = sum(fingerprint(part) for part in block.parts if part is not None)
-            if self.seen.setdefault((block.start, stop), found) != found:
+            total = sum(fingerprint(part) for part in block.parts if part is not None)
+            if self.seen.setdefault((block.start, stop), total) != total:
                 self._refuse(f"rows {block.start} to {stop - 1} differ between two passes")
             yield block
         if self.seen.setdefault((-1, -1), stop) != stop:
@@ -230,10 +230,10 @@ class Stream:
 
     def head(self, rows: int) -> Block:
         """The first rows."""
-        found = next(recut(self.raw(), rows), None)
-        if found is None:
+        block = next(recut(self.raw(), rows), None)
+        if block is None:
             raise InvalidInput(f"{self.label}: there are no rows")
-        return found
+        return block
 
     def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
         """Summarise and merge, on as many threads as `executed` says; results do not depend on them."""
@@ -247,26 +247,26 @@ class Stream:
             tree.add(summary)
             if how.progress is not None:
                 how.progress(name, block.start + height(block.X))
-        found = tree.root()
+        summary = tree.root()
         if how.passes is not None:
-            how.passes[name] = found
-        return found
+            how.passes[name] = summary
+        return summary
 
     def take(self, positions: Any) -> Any:
         """Rows by their positions; one more pass where there is no way to go to them, up to the last of them."""
         if self.pick is not None:
             return self.pick(positions)
         wanted, order = np.unique(np.asarray(positions, np.int64), return_inverse=True)
-        found: list[Any] = []
+        parts: list[Any] = []
         for block in recut(self.raw(), MIN_BLOCK_ROWS):
             low, high = np.searchsorted(wanted, (block.start, block.start + height(block.X)))
             if high > low:
-                found.append(take_rows(block.X, wanted[low:high] - block.start))
+                parts.append(take_rows(block.X, wanted[low:high] - block.start))
             if high == len(wanted):
                 break
         else:
             self._refuse(f"row {wanted[-1]} is not there any more")
-        return take_rows(stacked(found), order)
+        return take_rows(stacked(parts), order)
 
     def whole(self, memory: int) -> Block | None:
         """All rows, if they fit; reading stops where they do not."""
@@ -402,16 +402,16 @@ def source_of(
 
         return dask_blocks(X, y, weight)
     if isinstance(X, Stream):
-        return X.beside(y, weight)
+        return X.with_rows(y, weight)
     if not is_lazy(X):
-        return in_memory(Block(gathered(X))).beside(y, weight)
+        return in_memory(Block(gathered(X))).with_rows(y, weight)
     for value, option in ((y, "y"), (weight, "sample_weight")):
         if is_dask(value) or callable(value):
             raise InvalidInput(
                 f"{option} must be an array or the name of a column where X is files, got {shown(value)}"
             )
     stream = of_paths(X, names) if is_paths(X) else of_callable(X)
-    return stream.beside(y, weight)
+    return stream.with_rows(y, weight)
 
 
 def of_callable(X: Any) -> Stream:
@@ -420,11 +420,11 @@ def of_callable(X: Any) -> Stream:
     begin = X if ahead is None else ahead
 
     def raw() -> Iterator[Block]:
-        start, found = 0, begin()
-        if not hasattr(found, "__iter__") or hasattr(found, "shape"):
-            raise InvalidInput(f"X() must return an iterator of blocks, got {shown(found)}")
-        for given in found:
-            block = Block(*given[:3]) if isinstance(given, tuple) else Block(given)
+        start, blocks = 0, begin()
+        if not hasattr(blocks, "__iter__") or hasattr(blocks, "shape"):
+            raise InvalidInput(f"X() must return an iterator of blocks, got {shown(blocks)}")
+        for part in blocks:
+            block = Block(*part[:3]) if isinstance(part, tuple) else Block(part)
             size = height(block.X)
             yield block._replace(start=start)
             start += size

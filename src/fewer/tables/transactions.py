@@ -79,22 +79,17 @@ def items_of(path: Path, separator: str, label: str) -> Any:
 
 
 def refuse_long(taste: bytes, separator: str, label: str) -> None:
-    """Say so where lines are pairs of an order and an item, whose orders would be taken for products."""
-    text = taste.decode("utf-8", "replace")
-    whole = text.splitlines()[: None if len(text) < len(taste) or text.endswith("\n") else -1]
-    pairs = [
-        tuple(cell.strip().strip('"') for cell in line.split(separator))
-        for line in whole
-        if line.strip()
-    ]
-    if len(pairs) < 2 or any(len(pair) != 2 for pair in pairs):
+    """Refuse lines that are pairs of an order and an item, whose orders would be taken for products."""
+    head, *lines = taste.decode("utf-8", "replace").splitlines()[:-1] or [""]
+    pairs = [[cell.strip(' "') for cell in line.split(separator)] for line in (head, *lines)]
+    if len(lines) < 1 or any(len(pair) != 2 for pair in pairs if pair != [""]):
         return
-    head, lines = pairs[0], pairs[1:]
-    named = any(ORDERS.search(head[i]) and ITEMS.search(head[1 - i]) for i in (0, 1))
-    first, second = {pair[0] for pair in lines}, {pair[1] for pair in lines}
-    long = len(lines) >= MIN_LINES and len(first) < len(lines) and not first & second
-    if named or long:
+    first, second = pairs[0]
+    named = any(ORDERS.search(a) and ITEMS.search(b) for a, b in ((first, second), (second, first)))
+    orders, items = {pair[0] for pair in pairs[1:]}, {pair[-1] for pair in pairs[1:]}
+    repeats = len(lines) >= MIN_LINES and len(orders) < len(lines) and not orders & items
+    if named or repeats:
         raise InvalidInput(
-            f"{label}: looks like a table with a line for each item ({head[0]}, {head[1]}), not one basket per line; "
+            f"{label}: looks like a table with a line for each item ({first}, {second}), not one basket per line; "
             f"leave out --transactions, and name the columns by --order and --item"
         )

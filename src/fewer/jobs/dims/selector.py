@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from ..._validation import Indices
 from ...result import Result
-from ...tables.column import taken_apart
+from ...tables.column import without_roles
 from ...tables.frames import is_table, names_of
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import (
@@ -92,11 +92,13 @@ class FewerDims(
         """Choose the columns; y is ignored."""
         with self._fitting(sample_weight=sample_weight) as options:
             if not is_lazy(X):
-                X, sample_weight = taken_apart(X, sample_weight=sample_weight)
+                X, sample_weight = without_roles(X, sample_weight=sample_weight)
                 X, options = self._checked(X), options.replace(sample_weight=sample_weight)
             source = source_of(X, None, sample_weight)
             if is_lazy(X):
-                self._checked(taken_apart(source.head(HEAD_ROWS).X, sample_weight=sample_weight)[0])
+                self._checked(
+                    without_roles(source.head(HEAD_ROWS).X, sample_weight=sample_weight)[0]
+                )
             summary = summary_of_rows(source, self.k, options)
             self.result_ = self._solved(summary, options)
         return self
@@ -117,13 +119,13 @@ class FewerDims(
         """Learn from more rows of a stream: distinct states with their counts are kept; y is ignored.
 
         Where they exceed an eighth of `max_memory`, rare ones are left out and `bound_` allows for
-        them. Columns hold small whole numbers; `baseline` is zero unless it is told. Columns are
-        chosen when the answer is asked for.
+        them. Columns of labels may have new ones later. Columns are chosen when the answer is asked
+        for.
         """
         with self._restored():
             first = self._stream is None
             options = self._options()
-            X, sample_weight = taken_apart(X, sample_weight=sample_weight)
+            X, sample_weight = without_roles(X, sample_weight=sample_weight)
             block = Block(self._checked(X, reset=first), None, sample_weight)
             plan = DimsPlan(schema_of(block.X, options), None, options.max_memory)
             self._update(DimsSummary.of(block, plan))

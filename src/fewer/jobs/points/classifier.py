@@ -16,7 +16,7 @@ from ...deadline import Deadline
 from ...options import option
 from ...tables.frames import take_rows
 from ...threads import own_threads
-from ..estimator import our_error
+from ..estimator import our_error, with_target
 from .answer import Answer
 from .bandwidth import first_best, scores_and_nearest
 from .estimators import PointsEstimator
@@ -106,6 +106,7 @@ class FewerPointsClassifier(
     ) -> "FewerPointsClassifier":
         """Choose the points of all classes together."""
         with self._fitting(sample_weight=sample_weight) as options:
+            X, y = with_target(X, y)
             X, y = self._checked(X), self._checked_labels(X, y)
             self.classes_ = np.unique(y)
             until, solver = options.deadline, options.solver

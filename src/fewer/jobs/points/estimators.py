@@ -23,6 +23,7 @@ from ..estimator import (
     check_columns,
     our_error,
     validated,
+    with_target,
 )
 from .answer import Answer
 from .bandwidth import first_best
@@ -316,7 +317,11 @@ class FewerSampler(
     def fit_resample(
         self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
     ) -> Any:
-        """Return the chosen rows of X, and their labels where y is given, in the containers that they came in."""
+        """Return the chosen rows of X, and their labels where y is given, in the containers that they came in.
+
+        y may name a column of the table X.
+        """
+        X, y = with_target(X, y)
         labels = self._labels(y, self.by_label)
         with self._fitting(labels=labels, sample_weight=sample_weight) as options:
             rows = self._checked(X)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ...constraints.groups import Groups
-from ...tables.column import Column, Table, column_beside, columns_of, numbers_of_column
+from ...tables.column import Column, Table, columns_of, numbers_of_column, objects, role_values
 from ...tables.frames import index_of, is_table
 from ...tables.missing import filled_note
 from ...tables.names import aligned, group_codes, known_name, positions, refuse_twins
@@ -80,7 +80,7 @@ class Tracked:
     def of(cls, X: Any, y: Any, options: TermsOptions) -> "Tracked":
         """Return data in memory, checked and aligned; arrays without prices and gaps pass as they are."""
         X = gathered(X)
-        weight, weight_place = column_beside(X, options.sample_weight, "sample_weight")
+        weight, weight_place = role_values(X, options.sample_weight, "sample_weight")
         if not is_table(X):
             if options.date is not None:
                 raise InvalidInput(f"date names a column of a table, but X is {type(X).__name__}")
@@ -228,9 +228,7 @@ class Tracked:
         """Return the names of some columns, as objects; None where there are none."""
         if self.names is None:
             return None
-        labels = np.empty(len(indices), object)
-        labels[:] = [self.names[i] for i in indices]
-        return labels
+        return objects([self.names[i] for i in indices])
 
 
 def _vector(y: Any, name: str, rows: int) -> Vector:
