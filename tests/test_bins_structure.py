@@ -207,16 +207,3 @@ def test_counts_have_one_dimension():
         InvalidInput, match="preserve must be one of 'cdf', 'entries', got 'marginals'"
     ):
         bins(counts=np.ones(6), k=2, preserve="marginals")
-
-
-def test_runs_whose_costs_rise_all_along_are_merged_in_few_rounds(monkeypatch):
-    rounds = []
-    begun = _bars.Runs.at
-    monkeypatch.setattr(
-        _bars.Runs, "at", lambda self, first: rounds.append(1) or begun(self, first)
-    )
-    x = np.arange(1.0, 2001.0) ** 2
-    merged = _bars.Runs.of(x).merged(10)
-    assert len(merged.starts) == 10
-    assert len(rounds) < 60
-    assert merged.spread(2000).sum() == pytest.approx(x.sum())

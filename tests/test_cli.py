@@ -28,27 +28,6 @@ def test_dims_gives_what_the_library_gives(files):
     assert "Optimal (proven)." in err
 
 
-def test_bins_gives_what_the_library_gives(files):
-    out, err = run("bins cost.csv --column cost -k 6 --bin-width 2", cwd=files)
-    edges = np.arange(np.floor(VALUES.min() / 2) * 2, VALUES.max() + 2, 2)
-    same_as(table(out), fewer.bins(VALUES, 6, grid=edges))
-    assert (table(out)["to"] - table(out)["from"]).to_list() == [2.0] * 6
-    assert (
-        "Baseline quantile binning is better here" in err
-    )  # over the data, which is not what bins minimise
-    for form in ("auto", "equal", "log", "quantile"):
-        expected = fewer.bins(VALUES, 6, grid=form)
-        out, _ = run("bins", files / "cost.csv", "-k", "6", "--grid", form, "--json")
-        answer = json.loads(out)["answers"][0]
-        same_as(pl.DataFrame(answer["kept"]), expected)
-        assert (answer["value"], answer["indices"]) == (expected.value, expected.indices.tolist())
-        assert answer["distribution"] == expected.distribution.to_dict()
-        off = [expected.distribution.cdf(v) - (v >= VALUES).mean() for v in VALUES]
-        assert answer["error"] == pytest.approx(np.sqrt(np.mean(np.square(off))))
-    out, _ = run("bins cost.csv -k 6 --bins 30 --preserve entries", cwd=files)
-    same_as(table(out), fewer.bins(VALUES, 6, grid="equal", n_bins=30, preserve="entries"))
-
-
 def same_as(kept, result):
     """A table of bins is what the library found, bit for bit."""
     expected = result.to_frame("polars")

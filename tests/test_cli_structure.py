@@ -79,19 +79,3 @@ def test_dims_refuses_half_a_budget(tmp_path):
     (files / "lines2.csv").write_text("order,item,maker\n1,a,x\n2,a,y\n2,b,x\n")
     _, err = run("dims lines2.csv --order order --item item --units maker -k 1", cwd=files, code=2)
     assert "expected one value for each 'item', 'a' has several" in err
-
-
-def test_bins_with_bars(tmp_path):
-    files = written(tmp_path)
-    page = files / "bars.html"
-    out, err = run(
-        "bins", files / "ms.csv", "-k", "5", "--bins", "60", "--contiguous", "--report", page
-    )
-    expected = fewer.bins(VALUES, 5, grid="equal", n_bins=60, contiguous=True)
-    assert table(out)["index"].to_list() == expected.indices.tolist()
-    np.testing.assert_allclose(table(out)["weight"], expected.weights)
-    np.testing.assert_allclose(table(out)["from"], expected.distribution.edges[:, 0])
-    assert "The histogram and its bars" in page.read_text()
-    assert "Optimal (proven)." in err
-    out, _ = run("bins ms.csv --path 2,4,8 --bins 60 --contiguous -q", cwd=files)
-    assert table(out)["k"].to_list() == [2] * 2 + [4] * 4 + [8] * 8

@@ -28,6 +28,7 @@ from fewer import (
     iht,
 )
 from fewer.datasets import baskets
+from test_dims_restricted import loss
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"
@@ -116,21 +117,10 @@ def test_many_columns_equal_enumeration_of_sub_problems(seed, objective):
     X[:, used] = rng.integers(0, 3, (60, 9)) * (rng.random((60, 9)) < 0.25)
     X[0] = 0
     result = dims(X, 3, objective=objective, rng=seed)
-    losses = [loss(X, list(c), objective) for c in combinations(range(30), 3)]
+    losses = [loss(X, np.ones(60), list(c), objective) for c in combinations(range(30), 3)]
     assert result.value == pytest.approx(min(losses), abs=1e-10)
     assert result.status is Status.OPTIMAL
     assert abs(result.gap) <= 1e-9
-
-
-def loss(X, columns, objective):
-    """The objective of one support, straight from its definition."""
-    states, counts = np.unique(X, axis=0, return_counts=True)
-    q = counts / counts.sum()
-    inside = ~np.delete(states, columns, axis=1).any(axis=1)
-    if objective == "kl":
-        return -math.log(q[inside].sum())
-    size = math.prod(int(X[:, c].max()) + 1 for c in columns)
-    return (q**2).sum() - (q[inside] ** 2).sum() + (1 - q[inside].sum()) ** 2 / size
 
 
 @pytest.mark.parametrize(

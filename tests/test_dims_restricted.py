@@ -181,66 +181,6 @@ def test_copies_of_states_are_the_whole_lattice(solver):
     assert slope == pytest.approx(F.gradient(p)[0], rel=1e-5)
 
 
-def test_the_value_is_that_of_the_columns_and_not_of_an_iterate_on_them():
-    X = np.zeros((10, 3), int)
-    X[[1, 2, 6], 1], X[3, 2], X[5, 1:] = 2, 2, 1
-    for seed in range(4):
-        assert dims(X, 3, solver="iht", include=[1], baseline="zero", rng=seed).value == 0.0
-
-
-def test_without_restrictions_the_value_is_that_of_the_columns_too():
-    X = [
-        [1, 0, 0],
-        [0, 0, 0],
-        [0, 0, 1],
-        [0, 0, 0],
-        [0, 0, 1],
-        *[[0, 0, 0]] * 4,
-        [0, 1, 1],
-        [0, 0, 0],
-        [0, 0, 0],
-    ]
-    w = [
-        0.355407,
-        0.827581,
-        0.062302,
-        0.483135,
-        0.17191,
-        0.070982,
-        0.301659,
-        0.65475,
-        0.95324,
-        1.0,
-        0.482827,
-        0.522975,
-    ]
-    for seed in range(4):
-        result = dims(X, 1, sample_weight=w, solver="iht", rng=seed)
-        assert result.value == pytest.approx(
-            -math.log(coverage(X, result.indices, sample_weight=w)), rel=1e-12
-        )
-        assert result.history.min() == result.value
-
-
-def test_with_a_budget_the_value_is_that_of_the_columns_too():
-    X = [
-        [1, 0, 0],
-        [1, 0, 0],
-        [0, 0, 0],
-        [1, 0, 0],
-        [0, 0, 0],
-        [0, 1, 0],
-        [0, 0, 0],
-        [0, 1, 0],
-        [0, 0, 0],
-        [0, 0, 0],
-    ]
-    for seed in range(4):
-        result = dims(X, costs=[2.0, 3.0, 2.0], budget=7.0, solver="iht", rng=seed)
-        assert result.value == pytest.approx(-math.log(coverage(X, result.indices)), abs=1e-12)
-        assert "KL = -" not in str(result)
-
-
 @pytest.mark.parametrize(
     ("costs", "budget"), [([1.25, 1.0, 1.5], 1e308), ([1e-300, 1e-300, 1e-300], 1.0)]
 )
@@ -249,3 +189,29 @@ def test_a_budget_that_no_number_of_columns_reaches_pays_for_all(costs, budget):
     assert result.indices.tolist() == [0, 1, 2]
     assert result.status is Status.OPTIMAL
     assert result.value == 0.0
+
+
+FEW = np.zeros((12, 3), int)
+FEW[[0, 2, 4, 9, 9], [0, 2, 2, 1, 2]] = 1
+UNEVEN = [0.355407, 0.827581, 0.062302, 0.483135, 0.17191, 0.070982]
+UNEVEN += [0.301659, 0.65475, 0.95324, 1.0, 0.482827, 0.522975]
+TWOS, ONES = np.zeros((10, 3), int), np.zeros((10, 3), int)
+TWOS[[1, 2, 6], 1], TWOS[3, 2], TWOS[5, 1:] = 2, 2, 1
+ONES[[0, 1, 3, 5, 7], [0, 0, 0, 1, 1]] = 1
+
+
+@pytest.mark.parametrize(
+    ("X", "k", "options"),
+    [
+        (FEW, 1, {"sample_weight": UNEVEN}),
+        (TWOS, 3, {"include": [1]}),
+        (ONES, None, {"costs": [2.0, 3.0, 2.0], "budget": 7.0}),
+    ],
+)
+def test_the_value_is_that_of_the_columns_and_not_of_an_iterate_on_them(X, k, options):
+    for seed in range(4):
+        result = dims(X, k, solver="iht", rng=seed, **options)
+        share = coverage(X, result.indices, sample_weight=options.get("sample_weight"))
+        assert result.value == pytest.approx(-math.log(share), rel=1e-12, abs=1e-12)
+        assert result.value >= 0.0
+        assert result.history.min() == pytest.approx(result.value, abs=1e-12)

@@ -12,8 +12,6 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from fewer import DimensionSparse, FewerDims, InvalidInput, Status, coverage, dims
 from fewer.datasets import baskets
-from fewer.jobs.dims.dims import DimsProblem, summarised
-from fewer.jobs.dims.options import DimsOptions
 from fewer.rules import Rules
 from fewer.search._prices import Proof
 from fewer.spaces import Lattice, States
@@ -284,6 +282,12 @@ def test_what_cannot_be_asked_for():
         },
         "units: there is no column 'x'": {"k": 1, "units": {"x": 1}},
         r"k must be in 1\.\.2 \(units\), got 3": {"k": 3, "units": [0, 0, 1, 1]},
+        "both hold columns of unit 'a'": {
+            "k": 1,
+            "units": ["a", "a", "b", "b"],
+            "include": [0],
+            "exclude": [1],
+        },
     }.items():
         with pytest.raises(InvalidInput, match=words):
             dims(X, **asked)
@@ -306,26 +310,3 @@ def test_members_of_a_budget():
         InvalidInput, match="no listed state fits into the budget of 1: the cheapest costs 3"
     ):
         DimensionSparse(States([[1, 1]]), costs=[1.0, 2.0], budget=1.0)
-
-
-def test_units_that_are_both_included_and_excluded_are_named():
-    X = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 1]])
-    with pytest.raises(InvalidInput, match="both hold columns of unit 'left'"):
-        dims(X, 1, units=["left", "left", "right"], include=[0], exclude=[1])
-
-
-def test_the_code_of_a_unit_tells_the_states_of_its_columns_apart():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 4, (60, 5)) * (rng.random((60, 5)) < 0.5)
-    X[0] = [3, 3, 3, 3, 3]
-    options = DimsOptions.of({"units": [0, 1, 0, 1, 2]})
-    problem = DimsProblem.of(summarised(X, None, options), options)
-    units, coded = problem.units, problem.units.rows(problem.rows, "l2")
-    codes = coded.table.toarray()
-    assert coded.shape == (16, 16, 4)
-    assert (codes.max(axis=0) == [15, 15, 3]).all()
-    for unit in range(3):
-        columns = X[:, units.columns(np.array([unit]))]
-        same = (columns[:, None] == columns[None]).all(axis=2)
-        assert ((codes[:, None, unit] == codes[None, :, unit]) == same).all()
-        assert ((codes[:, unit] == 0) == ~columns.any(axis=1)).all()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fewer
 from fewer import FewerDims, InvalidInput, coverage
 from fewer import dims as dims_of_any_solver
 from fewer.datasets import baskets
@@ -134,6 +135,25 @@ def test_what_cannot_be_coded_is_named():
         dims(table[["joined"]], 1)
 
 
+def test_labels_that_come_late_are_coded_as_if_all_rows_had_come_at_once():
+    table = customers().drop(columns=["customer_id", "joined"]).sort_values("plan")
+    parts = [table[start : start + 70] for start in range(0, 200, 70)]
+    assert set(parts[0].plan) < set(table.plan)
+    whole = FewerDims(2, random_state=0).fit(table)
+    stream = FewerDims(2, random_state=0)
+    for part in parts:
+        stream.partial_fit(part)
+    first, *others = (fewer.summarize(part, "dims") for part in parts)
+    for found in (stream.result_, first.merge(*others).solve(2)):
+        assert found.indices.tolist() == whole.indices_.tolist()
+        assert found.value == pytest.approx(whole.value_, abs=1e-12)
+        assert found.distribution.origin.tolist() == whole.baseline_.tolist()
+    assert stream.levels_[0].tolist() == whole.levels_[0].tolist()
+    assert stream.score(table) == pytest.approx(whole.coverage_)
+    with pytest.raises(InvalidInput, match="the same columns of the same kinds"):
+        assert stream.partial_fit(parts[0].assign(tickets="none")).value_ > 0
+
+
 def test_names_in_and_out():
     table = customers()
     found = dims(table, 2, include=["tickets"], exclude=["plan"])
@@ -228,6 +248,22 @@ def test_long_tables_are_the_wide_ones():
         dims(lines, 8, order="order_id")
     with pytest.raises(InvalidInput, match="name columns of a table"):
         dims(X, 8, order="order_id", item="item")
+
+
+def test_lines_are_read_once_and_the_cut_changes_nothing():
+    X = baskets(300, 20, 3, rng=1)
+    lines = long_table(X[np.diff(X.indptr) > 0], np.random.default_rng(1)).sort_values("order_id")
+    lines = lines.loc[lines.index.repeat(8)]  # more than half of the memory, unlike their states
+    how = {"order": "order_id", "item": "item", "max_memory": "120KB"}
+    whole = dims(lines, 5, **how)
+    for size in (7, 1000, 10**6):
+        blocks = (lines[at : at + size] for at in range(0, len(lines), size))
+        found = dims(blocks, 5, **how)
+        assert found.labels.tolist() == whole.labels.tolist()
+        assert found.indices.tolist() == whole.indices.tolist()
+        assert "did not fit" not in found.note
+    with pytest.raises(InvalidInput, match="must stand in the order of their orders"):
+        dims(iter([lines[900:], lines[:900]]), 5, **how)
 
 
 @pytest.mark.parametrize("blocks", [False, True])

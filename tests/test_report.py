@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from chromium import started
-from fewer.files import written_whole
 from fewer.report import Column, Html, Series, curve, page, pictures, table, tag
 from fewer.report.bins import HistogramStudy
 from fewer.report.path import solve_path, study_of
@@ -147,14 +146,6 @@ def test_held_out_bins_are_a_random_part_of_the_values():
     same = replace(train.solve(5), table=train.target)
     assert judge(same) == pytest.approx(np.sqrt(held / held.sum() @ (P - Q) ** 2))
     assert HistogramStudy(counts + 0.5).split(0.3, np.random.default_rng(0)) is None
-
-
-def test_files_are_written_whole_or_not_at_all(tmp_path):
-    (tmp_path / "a.txt").write_text("old")
-    with pytest.raises(TypeError), written_whole(tmp_path / "a.txt") as file:
-        file.writelines([b"new", None])
-    assert (tmp_path / "a.txt").read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_an_interrupt_after_the_search_keeps_its_answer():

@@ -57,6 +57,22 @@ class Terminal:
 
 
 @pytest.fixture
+def opened():
+    """Opens terminals, whose commands end with the test at the latest."""
+    terminals = []
+
+    def start(*args, cwd):
+        terminals.append(Terminal(*args, cwd=cwd))
+        return terminals[-1]
+
+    yield start
+    for terminal in terminals:
+        if terminal.process.poll() is None:
+            os.killpg(terminal.process.pid, signal.SIGKILL)
+            terminal.process.wait()
+
+
+@pytest.fixture
 def hard(tmp_path):
     """Rows whose best 40 of 120 columns take long to prove: the search goes on until it is told to stop."""
     rows = (np.random.default_rng(0).random((4000, 120)) < 0.05).astype(np.int8)
@@ -64,9 +80,9 @@ def hard(tmp_path):
     return tmp_path, rows
 
 
-def test_on_a_terminal_the_bar_moves_and_ctrl_c_keeps_the_best(hard):
+def test_on_a_terminal_the_bar_moves_and_ctrl_c_keeps_the_best(hard, opened):
     folder, rows = hard
-    terminal = Terminal(
+    terminal = opened(
         "dims", "hard.csv", "-k", "40", "--solver", "exact", "-o", "best.csv", cwd=folder
     )
     terminal.until(r"00:0[1-9], value \S+, gap \S+")
@@ -104,9 +120,9 @@ def test_in_a_pipe_there_is_no_bar(hard):
     assert "rows covered" in done.stdout
 
 
-def test_quiet_shows_no_bar_on_a_terminal_either(hard):
+def test_quiet_shows_no_bar_on_a_terminal_either(hard, opened):
     folder, _ = hard
     args = "dims", "hard.csv", "-k", "40", "--time-limit", "1", "--quiet", "-o", "best.csv"
-    terminal = Terminal(*args, cwd=folder)
+    terminal = opened(*args, cwd=folder)
     assert terminal.end() == 0
     assert terminal.text == ""

@@ -146,8 +146,8 @@ def pair_distances(rows: Any, name: str) -> Vector:
         from scipy.spatial.distance import pdist  # here: few calls need it
 
         return np.asarray(pdist(rows, METRICS[name]))
-    pairs = np.triu_indices(rows.shape[0], 1)
-    squared = np.maximum(distance_blocks(rows, rows)[pairs], 0.0)
+    later = ~np.tri(rows.shape[0], dtype=bool)
+    squared = np.maximum(distance_blocks(rows, rows)[later], 0.0)
     return np.asarray(squared if name == "rbf" else np.sqrt(squared))
 
 
@@ -195,8 +195,8 @@ def _middle_and_top(rows: Any, name: str, mass: Any) -> tuple[float, float]:
     top = float(values.max())
     if mass is None:
         return float(np.median(values, overwrite_input=True)), top
-    first, second = np.triu_indices(len(mass), 1)
-    return weighted_median(values, (mass[first] * mass[second])[positive]), top
+    pairs = np.outer(mass, mass)[~np.tri(len(mass), dtype=bool)]
+    return weighted_median(values, pairs[positive]), top
 
 
 def weighted_median(values: Vector, weights: Vector) -> float:

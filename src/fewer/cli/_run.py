@@ -24,7 +24,6 @@ from .._validation import InvalidInput
 from ..files import check_writable, destination, written_whole
 from ..io.files import FileTable
 from ..progress import rows_bar
-from ..report.html import save_page
 from ..report.path import Answer, path
 from ..report.path import Path as JobPath
 from ..report.study import Table
@@ -110,40 +109,43 @@ def deliver(
 ) -> None:
     """Write files, then what goes to stdout, then what people read; a failed file is told last."""
     carried = request.json or (request.out is None and not sys.stdout.isatty())
-    typed = [one.kept for one in answers.answers]
-    if table is not None and len(table.names) <= MAX_WHOLE_COLUMNS:
-        typed = whole_rows(typed, table, typed=True)
-    text = ""
-    if request.writes_json:
-        text = as_json(summary(answers, typed, request, note))
-    written = typed
-    if (carried and not request.json) or (request.out and request.out.suffix.lower() == ".csv"):
-        written = typed if typed[0] is answers.answers[0].kept else whole_rows(typed, table)
-    kept = as_csv(one_table(answers.ks, written)) if carried and not request.json else ""
-    targets = [also[0] if also else None, request.report]
+    kept = [one.kept for one in answers.answers]
+    typed = whole_rows(kept, table, typed=True)
+    text = as_json(summary(answers, typed, request, note)) if request.writes_json else ""
+    to_stdout = text
+    if carried and not request.json:  # before the file may be replaced
+        to_stdout = as_csv(one_table(answers.ks, whole_rows(kept, table)))
+    files: dict[Path, Callable[[], bytes]] = {}
+    if request.out is not None:
+        cells = whole_rows(kept, table) if request.out.suffix.lower() == ".csv" else typed
+        files[request.out] = lambda: file_content(request.out, answers, cells, text)
+    if request.report is not None:
+        files[request.report] = lambda: page_content(answers, title, request)
+    if also is not None:
+        files[also[0]] = lambda: also[1](also[0], answers)
     failed: OSError | None = None
     try:
-        if request.out is not None:
-            content = file_content(request.out, answers, typed, written, text)
-            write(request.out, content, request.force)
-        if request.report is not None:
-            from ..report.path_page import path_page
-
-            page = path_page(answers, title, how(request), request.image_shape)
-            save_page(request.report, page, replace=request.force)
-        if also is not None:
-            write(also[0], also[1](also[0], answers), request.force)
+        for file, content in files.items():
+            with written_whole(file, replace=request.force) as target:
+                target.write(content())
     except OSError as error:
         failed = error
     with nullcontext() if failed is None else suppress(OSError):
         if carried:
-            sys.stdout.write(text if request.json else kept)
+            sys.stdout.write(to_stdout)
             sys.stdout.flush()
         if not request.quiet:
-            files = [] if failed else [request.out, *reversed(targets)]
-            tell(answers, carried, title, note, request.image_shape, filter(None, files))
+            tell(answers, carried, title, note, request.image_shape, [] if failed else [*files])
     if failed is not None:
         raise failed
+
+
+def page_content(answers: JobPath, title: str, request: Request) -> bytes:
+    """Return the page of a path."""
+    from ..report.path_page import path_page
+
+    page = path_page(answers, title, how(request), request.image_shape)
+    return page.encode("utf-8", "backslashreplace")
 
 
 def tell(answers: JobPath, carried: bool, title: str, note: str, shape: Any, files: Any) -> None:
@@ -189,19 +191,13 @@ def check_target(option: str, path: Path, force: bool, endings: Sequence[str]) -
         raise InvalidInput(f"{where} cannot be written here ({error.strerror})") from None
 
 
-def write(path: Path, content: bytes, force: bool) -> None:
-    """Write a file whole or not at all."""
-    with written_whole(path, replace=force) as file:
-        file.write(content)
-
-
 def whole_rows(tables: list[Table], file: FileTable | None, *, typed: bool = False) -> list[Table]:
     """Return what was kept as whole rows of a file: cells as it has them, or `typed`."""
-    if file is None:
+    if file is None or len(file.names) > MAX_WHOLE_COLUMNS:
         return tables
     ends = np.cumsum([0, *(len(table["index"]) for table in tables)])
     rows = file.rows(np.concatenate([table["index"] for table in tables]), typed=typed)
-    cells = {beside(name, rows.columns): rows[name].to_list() for name in rows.columns}
+    cells = {file_name(name, rows.columns): rows[name].to_list() for name in rows.columns}
     return [
         {name: table[name] for name in ("weight", "index")}
         | {name: values[start:end] for name, values in cells.items()}
@@ -209,10 +205,10 @@ def whole_rows(tables: list[Table], file: FileTable | None, *, typed: bool = Fal
     ]
 
 
-def beside(name: str, names: Sequence[str]) -> str:
-    """Return the name of a column of the file beside ours.
+def file_name(name: str, names: Sequence[str]) -> str:
+    """Return the name of a column of the file where ours are too.
 
-    >>> beside("weight", ["weight", "x"]), beside("x", ["weight", "x"])
+    >>> file_name("weight", ["weight", "x"]), file_name("x", ["weight", "x"])
     ('weight_in_file', 'x')
     """
     if name in OURS:
@@ -231,17 +227,15 @@ def one_table(ks: Sequence[int], tables: Sequence[Table]) -> Table:
     return joined | {name: [x for table in tables for x in table[name]] for name in tables[0]}
 
 
-def file_content(
-    path: Path, answers: JobPath, typed: Sequence[Table], written: Sequence[Table], text: str
-) -> bytes:
+def file_content(path: Any, answers: JobPath, tables: Sequence[Table], text: str) -> bytes:
     """Return the bytes of what was kept: csv, parquet, the summary, or the chosen k as npz."""
     kind = path.suffix.lower()
     if kind == ".json":
         return text.encode()
     if kind == ".npz":
-        at = answers.ks.index(answers.recommended)
-        return as_npz(answers.answer.result.distribution, typed[at])
-    return table_content(path, one_table(answers.ks, written if kind == ".csv" else typed))
+        table = tables[answers.ks.index(answers.recommended)]
+        return as_npz(answers.answer.result.distribution, table)
+    return table_content(path, one_table(answers.ks, tables))
 
 
 def table_content(path: Path, table: Table) -> bytes:

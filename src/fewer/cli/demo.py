@@ -108,8 +108,8 @@ def requests() -> dict[str, Any]:
     means = np.array([3.0, 3.4, 2.6, 5.5])[way] + 0.4 * (region == "america")
     latency = np.round(rng.lognormal(means, 0.5), 1)
     second = np.sort(rng.integers(0, 86_400, REQUESTS)).astype("timedelta64[s]")
-    gone = rng.random(REQUESTS) < 0.03
     size = np.round(rng.gamma(2.0, 4.0, REQUESTS), 1)
+    gone = rng.random(REQUESTS) < 0.03
     return {
         "when": np.datetime64("2024-03-01", "ms") + second,
         "endpoint": np.array(["search", "cart", "login", "report"])[way],

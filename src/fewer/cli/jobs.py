@@ -156,8 +156,8 @@ def points(
         check_target("--assign", assign, request.force, (".csv", ".parquet"))
     table, options = open_table(request.files), dict(request.options)
     roles = role_columns(table, request, ROLES)
-    apart = list(dict.fromkeys(roles.values()))
-    names, kinds = chosen_columns(table, options.pop("columns", ()), ignore or (), apart)
+    no_features = list(dict.fromkeys(roles.values()))
+    names, kinds = chosen_columns(table, options.pop("columns", ()), ignore or (), no_features)
     plain = table.plain or options.get("similarity") == "precomputed"
     if not plain and kinds:
         options["columns"] = kinds
@@ -171,7 +171,7 @@ def points(
         options |= target_rows(other, names, labels, kinds, options, plain)
     if roles.get("groups") in table.numeric:
         options |= numbered_groups(options)
-    X: Any = blocks_of(table, [*apart, *names], request)
+    X: Any = blocks_of(table, [*no_features, *names], request)
     if X is not None and assign is not None:
         raise click.UsageError("--assign is not for data in blocks; raise --max-memory, or omit it")
     if X is None and plain:
@@ -182,7 +182,7 @@ def points(
             numbers = {names.index(known_column(table, name, "move")): end for name, end in ends}
             options["move"] = numbers
     elif X is None:
-        X = frame_of(table, [*apart, *names], kinds)
+        X = frame_of(table, [*no_features, *names], kinds)
     image = request.image_shape
     if image is not None:
         options.setdefault("standardize", False)
@@ -349,14 +349,14 @@ def terms(request: Request, target: str, columns: list[str] | None, **tests: Any
         raise click.UsageError("--test-from needs --date, the column of dates")
     check_targets(request)
     table, options = open_table(request.files), dict(request.options)
-    apart = [known_column(table, target, "y"), *role_columns(table, request, ["date"]).values()]
+    no_terms = [known_column(table, target, "y"), *role_columns(table, request, ["date"]).values()]
     names = table.names
     if columns:
         wanted = known_columns(table, table.expand(columns), "columns")
-        names = list(dict.fromkeys([*wanted, *apart]))
+        names = list(dict.fromkeys([*wanted, *no_terms]))
     for option in ("include", "exclude"):
         for name in known_columns(table, options.get(option, []), option):
-            if name not in names or name in apart:
+            if name not in names or name in no_terms:
                 which = f"{name!r} (--{option}) is not among the columns that may be held"
                 raise InvalidInput(f"{table.label}: {which}")
     for option, second in (("groups", "group"), ("previous", "weight")):
@@ -364,14 +364,16 @@ def terms(request: Request, target: str, columns: list[str] | None, **tests: Any
             options[option] = pairs_in(options[option], second, numbers=option == "previous")
     if "constraints" in options:
         options["constraints"] = conditions_in(options["constraints"])
-    numbers = [name for name in names if name in {*table.numeric, *apart}]
+    numbers = [name for name in names if name in {*table.numeric, *no_terms}]
     X: Any = blocks_of(table, numbers, request)
     note = ""
     if X is not None:
         names = numbers
     else:
         X = frame_of(table, names)
-        texts = [name for name in X.columns if str(X[name].dtype) == "String" and name not in apart]
+        texts = [
+            name for name in X.columns if str(X[name].dtype) == "String" and name not in no_terms
+        ]
         options["exclude"] = list(dict.fromkeys([*options.get("exclude", ()), *texts]))
         note = f"Not used (text): {', '.join(map(repr, texts))}." if texts else ""
     rule, test = next(iter(tests.items()), ("", None))
@@ -421,8 +423,8 @@ def dims(request: Request, ignore: list[str] | None, transactions: bool) -> int:
     check_targets(request)
     if transactions:
         if ignore or {"columns", "order"} & {*options}:
-            apart = "--columns, --ignore, --order and --item"
-            raise click.UsageError(f"{apart} have no meaning with --transactions")
+            flags = "--columns, --ignore, --order and --item"
+            raise click.UsageError(f"{flags} have no meaning with --transactions")
         return perform("dims", basket_lines(request.files, options), request)
     table = open_table(request.files)
     if "order" in options:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, InvalidInput, Vector
-from ..jobs.dims.dims import DimsProblem, StateRows, summarised
+from ..jobs.dims.dims import DimsProblem, StateRows, summarise
 from ..jobs.dims.options import DimsOptions
 from ..result import Result
 from ..threads import own_threads
@@ -42,7 +42,7 @@ class DimsStudy(Study):
         own = DimsOptions.of(options)
         if own.budget is not None:
             raise InvalidInput("budget of a path is each of its ks: give ks", "budget")
-        summary = summarised(X, None, own)
+        summary = summarise(X, None, own)
         if names is not None:
             summary = replace(summary, names=list(names))
         return cls(DimsProblem.of(summary, own), own)

@@ -15,7 +15,7 @@ from ...result import Result, Status, Words
 from ...solvers.loop import Outcome, Step, Steps, drive
 from ...spaces import Atoms
 from .options import BinsOptions
-from .values import on_line
+from .values import place_on_line
 
 MAX_CHOICES = 50_000_000
 """Bars times runs of equal bins up to which all ends of bars are tried, at 4 bytes each; beyond that neighbours that
@@ -280,4 +280,4 @@ def best_bars(histogram: Any, k: int, options: BinsOptions) -> Result:
         seconds=options.deadline.elapsed(),
         words=Words("bars", n, LOSS),
     )
-    return on_line(result, values, np.column_stack([lows, highs]))
+    return place_on_line(result, values, np.column_stack([lows, highs]))

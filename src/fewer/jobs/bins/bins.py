@@ -32,10 +32,10 @@ from ...tables.frames import width
 from ...tables.source import Source, source_of
 from ..terms.terms import loss_of, solve
 from .bars import best_bars
-from .early_stopping import early_stopped
+from .early_stopping import stop_early
 from .empirical import SMALLEST_WIDTH, BinsSummary, Empirical, exponents_of, widths_of
 from .options import BinsOptions
-from .values import as_edges, best_values, edges_of, on_line, weights_of_bins
+from .values import as_edges, best_values, edges_of, place_on_line, weights_of_bins
 
 HEAD_ROWS = 1024
 """Rows by which the width of blocks is known."""
@@ -93,8 +93,8 @@ def bins(values: Any = None, k: Any = None, **options: Any) -> Result:
     >>> result.indices.tolist(), result.weights.tolist(), result.p.tolist()
     ([0, 2], [0.75, 0.25], [0.375, 0.375, 0.0625, 0.0625, 0.0625, 0.0625])
     """
-    with BinsOptions.of(options).watched() as given:
-        return best_histogram(values, k, given)
+    with BinsOptions.of(options).watched() as own:
+        return best_histogram(values, k, own)
 
 
 def best_histogram(values: Any, k: Any, options: BinsOptions) -> Result:
@@ -146,7 +146,7 @@ def distributions_of(source: Source, options: BinsOptions) -> list[Empirical]:
     merge = BinsSummary.merged
     summary = source.fold("bins-1", BinsSummary.of, options.missing, merge, rows)
     if not summary.exact:
-        summary = source.fold("bins-2", BinsSummary.of, summary.refined(edges), merge, rows)
+        summary = source.fold("bins-2", BinsSummary.of, summary.with_cells(edges), merge, rows)
     return summary.distributions()
 
 
@@ -227,7 +227,7 @@ def best_bins(histogram: Histogram, k: int, options: BinsOptions) -> Result:
     C = SparseSimplex(space, k)
     if not isinstance(preserve, str):
         loss = "squared error" + (" + ridge" if options.ridge else "")
-        result = fit_matrix(preserved(preserve, target, options.ridge), C, options)
+        result = fit_matrix(expectations_loss(preserve, target, options.ridge), C, options)
     else:
         loss = LOSSES[preserve]
         F: Any = L2(space, target)
@@ -242,7 +242,7 @@ def best_bins(histogram: Histogram, k: int, options: BinsOptions) -> Result:
         return result
     at = result.indices
     ends = None if edges is None else np.column_stack([edges[at], edges[at + 1]])
-    return on_line(result, positions[at], ends)
+    return place_on_line(result, positions[at], ends)
 
 
 def gaps(positions: Vector | None) -> tuple[Vector | None, int]:
@@ -262,7 +262,7 @@ def gaps(positions: Vector | None) -> tuple[Vector | None, int]:
     return np.append(widths, widths.mean()), sum(exponents)
 
 
-def preserved(preserve: Any, target: Vector, ridge: float) -> Moments:
+def expectations_loss(preserve: Any, target: Vector, ridge: float) -> Moments:
     """The squared difference of the expectations of functionals, and a ridge."""
     with renamed(A="preserve"):
         A = as_matrix(preserve)
@@ -281,5 +281,5 @@ def fit_matrix(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
     """Preserve the expectations of functionals, with or without rows kept for early stopping."""
     if options.validation is None:
         return solve(F, C, options)
-    result = early_stopped(F, C, options)
+    result = stop_early(F, C, options)
     return replace(result, seconds=options.deadline.elapsed(), loss=loss_of(F, result))

@@ -22,7 +22,7 @@ PERTURBING = ("auto", "exact", "exchange")
 """Solvers that would go on after a first local optimum: here they do not."""
 
 
-def held_out(F: Moments, validation: Any) -> int:
+def n_validation_rows(F: Moments, validation: Any) -> int:
     """How many rows a share of them is: at least one, and not all."""
     share, rows = as_number(validation, "validation"), int(F.A.shape[0])
     if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
@@ -33,7 +33,7 @@ def held_out(F: Moments, validation: Any) -> int:
     return int(min(max(round(share * rows), 1), rows - 1))
 
 
-def early_stopped(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
+def stop_early(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
     """Solve on most rows and let the rest say how far down to go; then go as far on all rows.
 
     How far is F of an answer as a share of F of the first, which is the projection of non-negative
@@ -43,15 +43,19 @@ def early_stopped(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
     """
     rng, seed = as_generator(options.rng)
     F, exponent = F.near_one()
-    held, deadline, solver = held_out(F, options.validation), options.deadline, options.solver
+    out_rows, deadline, solver = (
+        n_validation_rows(F, options.validation),
+        options.deadline,
+        options.solver,
+    )
     order = rng.permutation(F.A.shape[0])
-    kept, out = np.sort(order[held:]), np.sort(order[:held])
+    kept, out = np.sort(order[out_rows:]), np.sort(order[:out_rows])
     watch = Watch(watched(options.callback, exponent))
     fitted, judge = (F.of_rows(part).near_one()[0] for part in (kept, out))
     first = positive(fitted, C, deadline.share(0.25))
     values, errors = [first.value], [squares(judge, first.p)]
 
-    def judged(progress: Progress) -> bool:
+    def judge_step(progress: Progress) -> bool:
         if progress.n_iter >= len(values):  # an iterate, not a pause after it
             values.append(progress.value)
             errors.append(squares(judge, progress.p))
@@ -60,7 +64,7 @@ def early_stopped(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
     if not deadline.passed:
         more: dict[str, Any] = {"budget": 0.0} if solver in PERTURBING else {}
         half = deadline.share(0.5)
-        minimize(fitted, C, solver, time_limit=half, rng=rng, callback=judged, **more)
+        minimize(fitted, C, solver, time_limit=half, rng=rng, callback=judge_step, **more)
     best = positive(F, C, deadline)
     as_good = first_as_good(np.array(errors))
     enough = values[as_good] * (best.value / max(first.value, TINY))
@@ -69,7 +73,7 @@ def early_stopped(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
         return watch(progress) or progress.value <= enough
 
     if watch.stopped or deadline.passed:
-        best = min(best, drive(F, C, answered(first.p)), key=lambda result: result.value)
+        best = min(best, drive(F, C, single_step(first.p)), key=lambda result: result.value)
     elif as_good > 0 and enough < best.value:
         best = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=far_enough)
     status = Status.TIME_LIMIT if deadline.passed else Status.FINISHED
@@ -92,8 +96,8 @@ class Watch:
 
 def squares(F: Moments, p: Vector) -> Vector:
     """The squared error of each row."""
-    held = np.flatnonzero(p)
-    return np.asarray(F.residual(held, p[held]) ** 2)
+    support = np.flatnonzero(p)
+    return np.asarray(F.residual(support, p[support]) ** 2)
 
 
 def first_as_good(errors: Vector) -> int:
@@ -116,10 +120,10 @@ def positive(F: Moments, C: SparseSimplex, deadline: Deadline) -> Result:
         q[units] = weights
     else:
         q = F.slopes(units, weights)
-    return drive(F, C, answered(C.project(q)))
+    return drive(F, C, single_step(C.project(q)))
 
 
-def answered(p: Vector) -> Steps:
+def single_step(p: Vector) -> Steps:
     """A solver that knows its answer."""
     yield Step(p)
     return Outcome(Status.FINISHED)

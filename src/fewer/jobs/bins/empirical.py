@@ -83,7 +83,7 @@ class Empirical:
             raise nothing_whole()
         if sample_weight is None:
             before = np.arange(len(x) + 1.0)
-            return [cls.counted(np.sort(column), before, dropped) for column in x.T]
+            return [cls.from_sorted(np.sort(column), before, dropped) for column in x.T]
         weights = np.asarray(checked_weights(sample_weight, len(x) + dropped, None))
         weights = weights if kept is None else weights[kept]
         if not weights.max() > 0 or not np.isfinite(weights.sum()):
@@ -95,11 +95,11 @@ class Empirical:
             order = np.argsort(column, kind="stable")
             order = order[weights[order] > 0]
             before = np.append(0.0, np.cumsum(weights[order]))
-            columns.append(cls.counted(column[order], before, dropped))
+            columns.append(cls.from_sorted(column[order], before, dropped))
         return columns
 
     @classmethod
-    def counted(
+    def from_sorted(
         cls, x: Vector, before: Vector, dropped: int = 0, error: float = 0.0
     ) -> "Empirical":
         """The distribution of sorted values, with the weight before each and of all; equal ones become one."""
@@ -137,8 +137,8 @@ class Empirical:
         parts = [(self.x[part > 0], part[part > 0]) for part in (weights - out, out)]
         if not all(x.size for x, _ in parts):
             return None
-        kept, held = (Empirical.counted(x, np.append(0.0, np.cumsum(w))) for x, w in parts)
-        return kept, held
+        most, rest = (Empirical.from_sorted(x, np.append(0.0, np.cumsum(w))) for x, w in parts)
+        return most, rest
 
     def share_before(self, at: Any) -> Vector:
         """The share of the values before these positions."""
@@ -323,7 +323,7 @@ class BinsSummary:
         """The positions between which a second pass counts values."""
         return tuple(c.x for c in self.columns) if self.positions is None else self.positions
 
-    def refined(self, edges: Callable[[Empirical], Vector | None]) -> "BinsSummary":
+    def with_cells(self, edges: Callable[[Empirical], Vector | None]) -> "BinsSummary":
         """The plan of a second pass that also counts between the edges of a grid, which depend on the distribution."""
         positions = []
         for P in self.distributions():
@@ -332,17 +332,19 @@ class BinsSummary:
         return replace(self, positions=tuple(positions))
 
     def distributions(self) -> list[Empirical]:
-        """What is known of the distribution of each column."""
-        found = []
+        """The distribution of each column, as far as it is known."""
+        distributions = []
         for column in self.columns:
             if not column.x.size:
                 raise InvalidInput("there are no values with weight")
             if isinstance(column, Cells):
-                found.append(column.empirical(self.dropped))
+                distributions.append(column.empirical(self.dropped))
             else:
                 before = np.append(0.0, np.cumsum(column.weights))
-                found.append(Empirical.counted(column.x, before, self.dropped, column.error))
-        return found
+                distributions.append(
+                    Empirical.from_sorted(column.x, before, self.dropped, column.error)
+                )
+        return distributions
 
 
 def numbers_of_values(values: Any) -> npt.NDArray[Any]:

@@ -109,18 +109,18 @@ class FewerBins(
     def _numbers(self, X: Any, reset: bool = True) -> npt.NDArray[Any]:
         """X as numbers (n, d), NaN where a value is missing and may be."""
         drops = known(self.missing, {"error": False, "drop": True}, "missing")
-        X, gaps = filled(X) if drops and is_frame(X) else (X, None)
+        X, gaps = without_gaps(X) if drops and is_frame(X) else (X, None)
         kinds = [np.float64, np.float32]
-        found = validated(
+        numbers = validated(
             self, X, missing=True, dtype=kinds, ensure_all_finite="allow-nan", reset=reset
         )
         if gaps is not None:
-            found = np.where(gaps, np.nan, found)
-        elif not drops and np.isnan(found).any():
-            row, column = (int(i) for i in np.argwhere(np.isnan(found))[0])
+            numbers = np.where(gaps, np.nan, numbers)
+        elif not drops and np.isnan(numbers).any():
+            row, column = (int(i) for i in np.argwhere(np.isnan(numbers))[0])
             rule = "missing='drop' leaves such rows out"
             raise InvalidInput(f"X has a missing value (NaN) in column {column}, row {row}; {rule}")
-        return np.asarray(found)
+        return np.asarray(numbers)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
@@ -189,7 +189,7 @@ def as_table(x: Any) -> npt.NDArray[Any]:
     return as_numbers(x, "X")[:, None]
 
 
-def filled(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+def without_gaps(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
     """A table with zeros where values are missing, and where that is; None where none is."""
     X = gathered(X)
     values = numbers_of_values(X)

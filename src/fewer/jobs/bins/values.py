@@ -247,7 +247,7 @@ def best_values(P: Empirical, k: Any, options: BinsOptions) -> Result:
     C = SparseSimplex(Atoms(grid.positions.size), k)
     result = solve(grid.target, C, options.replace(callback=callback))
     result = to_values.result(replace(result, bound=result.bound or 0.0))
-    result = in_units(with_doubts(result, grid, P), P.exponent)
+    result = in_units(add_doubts(result, grid, P), P.exponent)
     at, weights = result.indices, np.asarray(result.weights)
     values, numbers = grid.positions[at], grid.numbers[at]
     if grid.edges is None:
@@ -258,10 +258,10 @@ def best_values(P: Empirical, k: Any, options: BinsOptions) -> Result:
         lows, highs = grid.edges[numbers], grid.edges[numbers + 1]
         words = Words("bins", grid.n_bins, LOSS)
     result = replace(result, words=words, total=P.total, indices=numbers, space=Atoms(grid.n_bins))
-    return on_line(result, values, np.column_stack([lows, highs]))
+    return place_on_line(result, values, np.column_stack([lows, highs]))
 
 
-def on_line(result: Result, values: Vector, edges: Any) -> Result:
+def place_on_line(result: Result, values: Vector, edges: Any) -> Result:
     """A result that knows where the kept bins sit."""
     weights, size = np.asarray(result.weights), result.space.size
     kept = Distribution(
@@ -270,7 +270,7 @@ def on_line(result: Result, values: Vector, edges: Any) -> Result:
     return replace(result, labels=values, kept=kept)
 
 
-def with_doubts(result: Result, grid: Grid, P: Empirical) -> Result:
+def add_doubts(result: Result, grid: Grid, P: Empirical) -> Result:
     """A result with the bound and the notes that the grid, the counts in cells and the sketch leave."""
     notes, status, bound, error = [result.note], result.status, float(result.bound or 0.0), 0.0
     if P.dropped:

@@ -72,10 +72,10 @@ class BasketsSummary:
             OpenOrder(orders[starts[i]], frozenset(names[j] for j in table[[i]].indices))
             for i in ends
         )
-        return replace(cls.closed(table[1:-1], names, plan), open=edges)
+        return replace(cls.from_table(table[1:-1], names, plan), open=edges)
 
     @classmethod
-    def closed(cls, table: Any, names: list[Any], plan: LinesPlan) -> "BasketsSummary":
+    def from_table(cls, table: Any, names: list[Any], plan: LinesPlan) -> "BasketsSummary":
         """Keep whole orders, a CSR table of ones with a column for each name."""
         orders = table.shape[0]
         if MISSING in names:
@@ -86,17 +86,17 @@ class BasketsSummary:
         counts = Counter(dict(zip(names, frequency.tolist(), strict=True)))
         own = DimsPlan(None, plan.most, plan.memory)
         weights, largest = np.ones(table.shape[0]), np.ones(len(names), np.int64)
-        states = DimsSummary(table, weights, largest, own, names).folded()
+        states = DimsSummary(table, weights, largest, own, names).fold()
         return cls(states, counts, (), orders, orders - table.shape[0], plan)
 
     @classmethod
-    def of_orders(cls, orders: Sequence[OpenOrder], plan: LinesPlan) -> "BasketsSummary":
+    def from_orders(cls, orders: Sequence[OpenOrder], plan: LinesPlan) -> "BasketsSummary":
         """Close some orders."""
         names = list(dict.fromkeys(name for one in orders for name in one.items))
         place = {name: j for j, name in enumerate(names)}
         items = np.array([place[name] for one in orders for name in one.items], np.int64)
         number = np.repeat(np.arange(len(orders)), [len(one.items) for one in orders])
-        return cls.closed(pattern(number, items, len(orders), len(names)), names, plan)
+        return cls.from_table(pattern(number, items, len(orders), len(names)), names, plan)
 
     @classmethod
     def merged(cls, parts: Sequence["BasketsSummary"]) -> "BasketsSummary":
@@ -109,12 +109,12 @@ class BasketsSummary:
             OpenOrder(order, frozenset().union(*(one.items for one in group)))
             for order, group in groupby(edges, key=lambda one: one.order)
         ]
-        every = [*parts, cls.of_orders(whole[1:-1], plan)]
+        every = [*parts, cls.from_orders(whole[1:-1], plan)]
         counts = sum((part.counts for part in every), Counter[Any]())
         if len(counts) > MAX_ITEMS:
             raise InvalidInput(f"column {plan.item!r} has more than {MAX_ITEMS} different items")
         return cls(
-            DimsSummary.merged(with_same_items([part.states for part in every])),
+            DimsSummary.merged(unite_items([part.states for part in every])),
             counts,
             tuple(whole if len(whole) < 2 else (whole[0], whole[-1])),
             sum(part.orders for part in every),
@@ -124,13 +124,13 @@ class BasketsSummary:
 
     def summary(self) -> DimsSummary:
         """The baskets as rows, a column for each item, the most frequent first, of equals the first by name."""
-        rest = self.of_orders(self.open, self.plan)
+        rest = self.from_orders(self.open, self.plan)
         whole = self.merged([replace(self, open=()), rest])
         names = sorted(in_order(whole.counts), key=lambda name: -whole.counts[name])
         if whole.dropped == whole.orders:
             raise InvalidInput(NO_ORDERS)
         note = orders_left_out(whole.dropped, whole.orders)
-        return replace(with_items(whole.states, names), note=note)
+        return replace(arrange_items(whole.states, names), note=note)
 
 
 def summary_of_lines(source: Source, k: Any, options: DimsOptions) -> DimsSummary:
@@ -194,13 +194,13 @@ def pattern(rows: Indices, columns: Indices, height: int, width: int) -> Any:
     return table
 
 
-def with_same_items(parts: Sequence[DimsSummary]) -> list[DimsSummary]:
+def unite_items(parts: Sequence[DimsSummary]) -> list[DimsSummary]:
     """Summaries with a column for each item of any of them."""
     names = list(dict.fromkeys(name for part in parts for name in part.names or ()))
-    return [with_items(part, names) for part in parts]
+    return [arrange_items(part, names) for part in parts]
 
 
-def with_items(summary: DimsSummary, names: list[Any]) -> DimsSummary:
+def arrange_items(summary: DimsSummary, names: list[Any]) -> DimsSummary:
     """A summary whose columns are these items, among them all that its states hold."""
     if summary.names == names:
         return summary

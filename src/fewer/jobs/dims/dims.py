@@ -36,7 +36,7 @@ from ...spaces import Lattice, States
 from ...tables.source import source_of
 from .baskets import summary_of_lines
 from .options import OBJECTIVES, DimsOptions
-from .summary import DimsSummary, largest_codes, summary_of_rows, with_columns
+from .summary import DimsSummary, largest_codes, replace_columns, summary_of_rows
 from .units import ColumnUnits, as_costs
 
 MAX_LATTICE_BITS = 13
@@ -103,10 +103,10 @@ def dims(X: Any, k: Any = None, **options: Any) -> Result:
     """
     with DimsOptions.of(options).watched() as own:
         limit = own.limit(k)
-        return DimsProblem.of(summarised(X, limit, own), own).solve(limit, own)
+        return DimsProblem.of(summarise(X, limit, own), own).solve(limit, own)
 
 
-def summarised(X: Any, k: Any, options: DimsOptions) -> DimsSummary:
+def summarise(X: Any, k: Any, options: DimsOptions) -> DimsSummary:
     """Rows of any container, of which states of more than k columns need not be kept."""
     source = source_of(X, None, options.sample_weight)
     if options.order is not None:
@@ -143,7 +143,7 @@ def coverage(
     options = DimsOptions.of(
         {"include": support, "sample_weight": sample_weight, "baseline": baseline}
     )
-    problem = DimsProblem.of(summarised(X, None, options), options)
+    problem = DimsProblem.of(summarise(X, None, options), options)
     return problem.rows.share(problem.include)
 
 
@@ -180,7 +180,7 @@ class StateRows:
         if moved.size:
             base, part = origin[moved], table[:, moved].toarray().astype(np.int64)
             part = np.where(part == base, 0, np.where(part < base, part + 1, part))
-            table = with_columns(table, moved, part)
+            table = replace_columns(table, moved, part)
         return cls(table, counts, origin, tuple((np.maximum(largest, origin) + 1).tolist()))
 
     @property
@@ -233,7 +233,7 @@ class StateRows:
 
 @dataclass(frozen=True, eq=False)
 class DimsProblem:
-    """What is chosen: units of columns of rows, those that are held in any case or never, and what they cost.
+    """Units of columns to choose from, those to include and to exclude, and what they cost.
 
     `include`, `exclude` and `costs` (U,) are about units; costs are None where units are counted.
     """
@@ -250,8 +250,8 @@ class DimsProblem:
         """Resolve what the options say of columns."""
         names, n, unused = summary.names, summary.n, summary.unused
         units = ColumnUnits.of(options.units, names, n, unused)
-        include = units.chosen(options.include, names, "include")
-        exclude = units.chosen(options.exclude, names, "exclude")
+        include = units.holding(options.include, names, "include")
+        exclude = units.holding(options.exclude, names, "exclude")
         costs = None
         if options.costs is not None:
             costs = as_costs(options.costs, names, units, unused)
@@ -282,9 +282,9 @@ class DimsProblem:
         else:
             budget = as_number(limit, "budget")
             free = np.setdiff1d(np.flatnonzero(costs == 0.0), exclude)
-            held, spent = np.union1d(include, free), float(costs[include].sum())
+            with_free, spent = np.union1d(include, free), float(costs[include].sum())
             room = budget * (1.0 + ROUNDING)
-            rules = Rules(n, n, include=held, exclude=exclude, costs=costs, budget=room)
+            rules = Rules(n, n, include=with_free, exclude=exclude, costs=costs, budget=room)
             least = float(costs.min())
             if least > room:
                 raise InvalidInput(
@@ -314,12 +314,12 @@ class DimsProblem:
         if self.units.labels is not None:
             units = self.units.labels[result.indices]
             result = replace(result, indices=self.units.columns(result.indices), units=units)
-        result = on_states(result, self.rows, objective)
+        result = place_on_states(result, self.rows, objective)
         note = "; ".join(filter(None, (result.note, self.summary.notes)))
         labels = self.summary.labels(result.indices)
         seconds = options.deadline.elapsed()
         result = replace(result, seed=seed, seconds=seconds, note=note, labels=labels)
-        return self.summary.judged(result, objective) if self.summary.lost else result
+        return self.summary.judge(result, objective) if self.summary.lost else result
 
     def covered(self, result: Result) -> float:
         """The share of the rows that the columns of a result cover."""
@@ -338,11 +338,11 @@ def best_units(rows: StateRows, rules: Rules, options: DimsOptions) -> Result:
     alive = rows.without(rules.exclude)
     part, left = rows, rules
     if len(free) < rows.n:
-        part, left = rows.part(alive, free), beside(rules, free)
+        part, left = rows.part(alive, free), rules_left(rules, free)
     if left.most_held == 0 or not alive.any():
-        return decided(rows, rules, free, left, options.objective)
+        return answer_directly(rows, rules, free, left, options.objective)
     if options.objective == "kl":
-        seen = reached(part, left)
+        seen = reachable_states(part, left)
         F: Any = KL(seen, seen.weights)
         mass = 1.0 if alive.all() else min(float(rows.weights[alive].sum()), 1.0)
         change = Affine(shift=-math.log(mass))
@@ -364,7 +364,7 @@ def best_units(rows: StateRows, rules: Rules, options: DimsOptions) -> Result:
     return replace(change.result(result), indices=indices, words=Words("columns", rows.n))
 
 
-def beside(rules: Rules, free: Indices) -> Rules:
+def rules_left(rules: Rules, free: Indices) -> Rules:
     """The rules for what may be chosen of `free` beside the units that are included."""
     left = max(rules.room - float(rules.prices[rules.include].sum()), 0.0)
     if rules.costs is None:
@@ -372,7 +372,7 @@ def beside(rules: Rules, free: Indices) -> Rules:
     return Rules(len(free), len(free), costs=rules.costs[free], budget=left)
 
 
-def reached(rows: StateRows, rules: Rules) -> States:
+def reachable_states(rows: StateRows, rules: Rules) -> States:
     """The distinct states; with the origin, of no mass, where what may be chosen reaches none of them."""
     seen = rows.states()
     used = sp.csr_array(
@@ -404,7 +404,9 @@ def squared_distance(rows: StateRows, rules: Rules, free: Indices) -> Any:
     return L2.on_lattice(seen, q, squares, min(rows.size(rules.include), MAX_COPIES), beyond)
 
 
-def decided(rows: StateRows, rules: Rules, free: Indices, left: Rules, objective: str) -> Result:
+def answer_directly(
+    rows: StateRows, rules: Rules, free: Indices, left: Rules, objective: str
+) -> Result:
     """Where nothing is left to choose, or no row can be covered: the included units and those of most codes."""
     order = np.arange(len(free))
     if objective == "l2":
@@ -431,7 +433,7 @@ def decided(rows: StateRows, rules: Rules, free: Indices, left: Rules, objective
     )
 
 
-def on_states(result: Result, rows: StateRows, objective: str) -> Result:
+def place_on_states(result: Result, rows: StateRows, objective: str) -> Result:
     """The chosen face as a distribution on the states inside it."""
     dims = result.support
     inside = rows.inside(dims)

@@ -119,8 +119,8 @@ class FewerDims(
         """Learn from more rows of a stream: distinct states with their counts are kept; y is ignored.
 
         Where they exceed an eighth of `max_memory`, rare ones are left out and `bound_` allows for
-        them. Columns hold small whole numbers; `baseline` is zero unless it is told. Columns are
-        chosen when the answer is asked for.
+        them. Columns of labels may have new ones later. Columns are chosen when the answer is asked
+        for.
         """
         with self._restored():
             first = self._stream is None

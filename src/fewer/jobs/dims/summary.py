@@ -98,19 +98,19 @@ class DimsSummary:
             weights = checked_weights(block.weight, size, None)
         else:
             read = schema.read(block)
-            parts, levels = coded(read, schema)
-            table = side_by_side(parts, read.numbers.shape[0], len(schema.table))
+            parts, levels = read_codes(read, schema)
+            table = stack_columns(parts, read.numbers.shape[0], len(schema.table))
             weights, size = read.weight, read.size
         weights = np.ones(table.shape[0]) if weights is None else weights
         largest, dropped = largest_codes(table), size - table.shape[0]
-        return cls(table, weights, largest, plan, names, levels, size, dropped).folded()
+        return cls(table, weights, largest, plan, names, levels, size, dropped).fold()
 
     @classmethod
     def merged(cls, parts: Sequence["DimsSummary"]) -> "DimsSummary":
         """Put together the summaries of blocks."""
         if len({part.table.shape[1] for part in parts}) > 1:
             raise InvalidInput(f"all blocks must have {parts[0].table.shape[1]} columns")
-        parts = with_same_levels(parts)
+        parts = unite_levels(parts)
         counts = {
             name: sum(getattr(part, name) for part in parts)
             for name in ("rows", "dropped", "heavy", "lost")
@@ -121,9 +121,9 @@ class DimsSummary:
             weights=np.concatenate([part.weights for part in parts]),
             largest=np.max([part.largest for part in parts], axis=0),
             **counts,
-        ).folded()
+        ).fold()
 
-    def folded(self) -> "DimsSummary":
+    def fold(self) -> "DimsSummary":
         """The distinct states that are to be kept; rows that are all in memory stay as they are."""
         plan = self.plan
         if plan.memory == math.inf:
@@ -149,9 +149,9 @@ class DimsSummary:
         lost = summary.lost + float(summary.weights[~kept].sum())
         return replace(summary.part(kept), lost=lost)
 
-    def part(self, chosen: npt.NDArray[np.bool_]) -> "DimsSummary":
+    def part(self, states: npt.NDArray[np.bool_]) -> "DimsSummary":
         """The summary with some of the states."""
-        return replace(self, table=self.table[np.flatnonzero(chosen)], weights=self.weights[chosen])
+        return replace(self, table=self.table[np.flatnonzero(states)], weights=self.weights[states])
 
     @property
     def n(self) -> int:
@@ -172,7 +172,7 @@ class DimsSummary:
 
     @property
     def notes(self) -> str:
-        """What is said of columns and rows that were left out."""
+        """Sentences about columns and rows that were left out."""
         schema = self.plan.schema
         notes = [self.note] if schema is None else [*schema.notes, schema.note]
         if self.dropped:
@@ -210,14 +210,14 @@ class DimsSummary:
                 parts[place] = small_codes(values, column.name)
             else:
                 values, codes = column.levels
-                parts[place] = translated(codes, values, labels)
-        return side_by_side(parts, table.rows, len(table.names))
+                parts[place] = translate(codes, values, labels)
+        return stack_columns(parts, table.rows, len(table.names))
 
     def origin(self, baseline: Any) -> Indices:
         """The code that counts as absent in each column, (n,)."""
         n, names = self.n, range(self.n) if self.names is None else self.names
         if not isinstance(baseline, str | Mapping):
-            return given_codes(baseline, n)
+            return as_codes(baseline, n)
         rule = baseline if isinstance(baseline, str) else "auto"
         known(rule, dict.fromkeys(("auto", "mode", "zero")), "baseline")
         origin = np.zeros(n, np.int64)
@@ -254,7 +254,7 @@ class DimsSummary:
             f"baseline of column {shown(name)} must be a whole number, got {shown(label)}"
         )
 
-    def judged(self, result: Result, objective: str) -> Result:
+    def judge(self, result: Result, objective: str) -> Result:
         """A result for the states that were kept, with what is proven of all rows where some were lost."""
         share = self.lost_share
         if objective != "kl":
@@ -301,7 +301,7 @@ def most_used(k: Any, options: DimsOptions) -> int | None:
     return k if counted and from_zero and isinstance(k, int) else None
 
 
-def coded(read: Any, schema: Schema) -> tuple[dict[int, Indices], dict[int, Labels]]:
+def read_codes(read: Any, schema: Schema) -> tuple[dict[int, Indices], dict[int, Labels]]:
     """The codes of each used column, by its place in the table, and the labels of some."""
     parts: dict[int, Indices] = {}
     levels: dict[int, Labels] = {}
@@ -341,7 +341,7 @@ def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Indic
     return values.astype(np.int64)
 
 
-def side_by_side(parts: Mapping[int, Indices], rows: int, n: int) -> Any:
+def stack_columns(parts: Mapping[int, Indices], rows: int, n: int) -> Any:
     """Columns of codes side by side as a CSR array (rows, n); those not given are zero."""
     used = {i: np.flatnonzero(parts[i]) for i in sorted(parts)}
     indices = np.concatenate([used[i] for i in used]).astype(np.int32)
@@ -379,7 +379,7 @@ def heaviest_codes(table: Any, weights: Vector) -> Indices:
     return mode
 
 
-def given_codes(baseline: Any, n: int) -> Indices:
+def as_codes(baseline: Any, n: int) -> Indices:
     """A code for each column."""
     codes = as_numbers(baseline, "baseline")
     if codes.shape != (n,) or codes.dtype.kind not in "iub":
@@ -392,7 +392,7 @@ def given_codes(baseline: Any, n: int) -> Indices:
     return codes.astype(np.int64)
 
 
-def with_columns(table: Any, columns: Indices, dense: Any) -> Any:
+def replace_columns(table: Any, columns: Indices, dense: Any) -> Any:
     """A CSR table with other codes, dense (rows, columns), in some columns."""
     if not len(columns):
         return table
@@ -402,7 +402,7 @@ def with_columns(table: Any, columns: Indices, dense: Any) -> Any:
     return as_table(sp.csr_array(sp.hstack(parts, format="csc")[:, order]))
 
 
-def with_same_levels(parts: Sequence[DimsSummary]) -> Sequence[DimsSummary]:
+def unite_levels(parts: Sequence[DimsSummary]) -> Sequence[DimsSummary]:
     """Summaries whose codes stand for the same labels."""
     schemas = [part.plan.schema for part in parts if part.plan.schema is not None]
     for schema in schemas[1:]:
@@ -418,21 +418,21 @@ def with_same_levels(parts: Sequence[DimsSummary]) -> Sequence[DimsSummary]:
             every = united(known_labels, schemas[0].table[place])
             none = any(each[-1] is None for each in several)
             changed[place] = np.append(every, [None] if none else [])
-    return [recoded(part, changed) for part in parts] if changed else parts
+    return [relabel(part, changed) for part in parts] if changed else parts
 
 
-def recoded(part: DimsSummary, levels: Mapping[int, Labels]) -> DimsSummary:
+def relabel(part: DimsSummary, levels: Mapping[int, Labels]) -> DimsSummary:
     """A summary with other labels of some columns."""
     columns, largest = sorted(levels), part.largest.copy()
     dense = part.table[:, columns].toarray()
     for j, place in enumerate(columns):
-        dense[:, j] = translated(dense[:, j], part.levels[place], levels[place])
+        dense[:, j] = translate(dense[:, j], part.levels[place], levels[place])
         largest[place] = len(levels[place]) - 1
-    table = with_columns(part.table, np.array(columns, np.int64), dense)
+    table = replace_columns(part.table, np.array(columns, np.int64), dense)
     return replace(part, table=table, levels={**part.levels, **levels}, largest=largest)
 
 
-def translated(codes: Indices, labels: Iterable[Any], others: Labels) -> Indices:
+def translate(codes: Indices, labels: Iterable[Any], others: Labels) -> Indices:
     """Codes of labels as codes of others, where those not among them are one more; -1 is no label."""
     code = {label: at for at, label in enumerate(others)}
     table = [code.get(label, len(others)) for label in labels]

@@ -65,14 +65,14 @@ class ColumnUnits:
 
     @property
     def words(self) -> str:
-        """What is counted."""
+        """The plural of what is counted."""
         return "columns" if self.labels is None else "units"
 
     def columns(self, units: Indices) -> Indices:
         """The columns of these units, sorted."""
         return np.flatnonzero(np.isin(self.number, units))
 
-    def chosen(self, columns: Any, names: Sequence[Any] | None, option: str) -> Indices:
+    def holding(self, columns: Any, names: Sequence[Any] | None, option: str) -> Indices:
         """The units of columns by name or number, or by the label of their unit where no column is called so."""
         if isinstance(columns, tuple) and not columns:
             return np.zeros(0, np.int64)
