@@ -181,7 +181,9 @@ class Stream:
     """The iterator, where there is only one pass."""
     in_memory: Block | None = None
     seen: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Checksums of blocks by their rows, and the number of all rows under (-1, -1)."""
+    """Checksums of blocks by their rows."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """The most rows that a pass has shown, and the number of all rows once a pass has ended."""
 
     @property
     def once(self) -> bool:
@@ -211,26 +213,36 @@ class Stream:
                             )
                 yield block._replace(**own)
 
-        return replace(self, raw=raw, seen={})
+        return replace(self, raw=raw, seen={}, counts={})
+
+    def counted(self) -> Iterator[Block]:
+        """Blocks of a pass as they come; a pass with more or fewer rows than another is refused."""
+        rows = 0
+        for block in self.raw():
+            rows += height(block.X)
+            if rows > self.counts.get("all", rows):
+                self._refuse(f"a pass had {self.counts['all']} rows, another one has more")
+            self.counts["most"] = max(self.counts.get("most", 0), rows)
+            yield block
+        if rows < self.counts.get("most", 0):
+            self._refuse(f"a pass had {self.counts['most']} rows or more, another one has {rows}")
+        self.counts["all"] = rows
 
     def blocks(self, rows: int) -> Iterator[Block]:
-        """Canonical blocks of a pass; a pass that differs from the one before is refused."""
-        stop = 0
-        for block in recut(self.raw(), rows):
+        """Canonical blocks of a pass; one that differs from that of another pass is refused."""
+        for block in recut(self.counted(), rows):
             stop = block.start + height(block.X)
             total = sum(fingerprint(part) for part in block.parts if part is not None)
             if self.seen.setdefault((block.start, stop), total) != total:
                 self._refuse(f"rows {block.start} to {stop - 1} differ between two passes")
             yield block
-        if self.seen.setdefault((-1, -1), stop) != stop:
-            self._refuse(f"a pass had {self.seen[-1, -1]} rows, another one has {stop}")
 
     def _refuse(self, reason: str) -> None:
         raise InvalidInput(f"{self.label}: every pass must give the same rows; {reason}")
 
     def head(self, rows: int) -> Block:
         """The first rows."""
-        block = next(recut(self.raw(), rows), None)
+        block = next(recut(self.counted(), rows), None)
         if block is None:
             raise InvalidInput(f"{self.label}: there are no rows")
         return block
@@ -258,7 +270,7 @@ class Stream:
             return self.pick(positions)
         wanted, order = np.unique(np.asarray(positions, np.int64), return_inverse=True)
         parts: list[Any] = []
-        for block in recut(self.raw(), MIN_BLOCK_ROWS):
+        for block in recut(self.counted(), MIN_BLOCK_ROWS):
             low, high = np.searchsorted(wanted, (block.start, block.start + height(block.X)))
             if high > low:
                 parts.append(take_rows(block.X, wanted[low:high] - block.start))
@@ -275,7 +287,7 @@ class Stream:
         if self.size is not None and self.size > memory:
             return None
         parts, size = [], 0
-        for block in self.raw():
+        for block in self.counted():
             size += sum(size_in_bytes(part) for part in block.parts if part is not None)
             if size > memory:
                 return None
