@@ -57,6 +57,10 @@ def frequencies_of(
     return np.asarray(drawn, np.float32).astype(np.float64)
 
 
+MIN_CHUNK_ROWS = 64
+"""Rows that are compared at a time, at least."""
+
+
 @dataclass(frozen=True, eq=False)
 class RowSums:
     """Sums over rows x of weights w, and the number of these rows.
@@ -116,7 +120,8 @@ class CandidateRows:
         """Sum over rows (n, d); past a deadline over the first ones of them."""
         high = NARROW_CHUNK_ROWS
         if self.narrow is None:
-            high = max(1, min(CHUNK_ROWS, TILES * tile_entries(memory) // self.rows.shape[0]))
+            fitting = TILES * tile_entries(memory) // self.rows.shape[0]
+            high = max(MIN_CHUNK_ROWS, min(CHUNK_ROWS, fitting))
         codes = np.zeros(len(weights), np.int64) if labels is None else labels
 
         def work(part: slice) -> RowSums:
