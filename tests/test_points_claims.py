@@ -477,7 +477,7 @@ def test_merging_takes_no_second_table_and_keeps_to_the_time():
     X = np.repeat(rows(0, 100_000, 10), 2, axis=0)
     weights = np.broadcast_to(1.0 / len(X), len(X))
     tracemalloc.start()
-    first, merged = _merge.merged(X, None, weights)
+    first, merged = _merge.merge_equal_rows(X, None, weights)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert first.tolist() == list(range(0, 200_000, 2))

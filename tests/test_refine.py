@@ -48,7 +48,7 @@ def test_refined_points_classify_their_rows_better():
             codes[units][_refine.squared_distances(X, X[units], similarity).argmin(axis=1)] != codes
         ).mean()
 
-    better = _refine.refined(
+    better = _refine.swap_points(
         X,
         codes,
         np.full(240, 1 / 240),

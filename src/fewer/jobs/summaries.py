@@ -17,7 +17,7 @@ from .bins.options import BinsOptions
 from .dims.dims import DimsProblem
 from .dims.options import DimsOptions
 from .dims.summary import DimsPlan, DimsSummary, schema_of
-from .points.blocks import solved
+from .points.blocks import solve_summary
 from .points.first_pass import FirstPlan, FirstSummary
 from .points.one_pass import Coreset, OnePassPlan
 from .points.options import PointsOptions
@@ -206,7 +206,7 @@ def _points_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) 
 def _points_answer(summary: Any, k: Any, options: Any) -> Result:
     first = summary.plan if isinstance(summary, FirstSummary) else summary.plan.first
     seed = first.seed if options.rng is None else as_seed(options.rng)
-    return solved(summary, k, options, seed).result
+    return solve_summary(summary, k, options, seed).result
 
 
 def _bins_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:

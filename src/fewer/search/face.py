@@ -357,26 +357,27 @@ def game(M: Vector) -> tuple[float, Vector]:
     """
     m, s = M.shape
     low = float(M.min())
-    T = np.eye(m + 1, s + m + 1, s)
-    T[:m, :s] = 1.0 + (M - low) / (float(M.max()) - low or 1.0)
-    T[:m, -1], T[m] = 1.0, -1.0 * (np.arange(s + m + 1) < s)
-    basis = np.arange(s, s + m)
+    T = np.ones((m + 1, s + 1))
+    T[:m, :s] += (M - low) / (float(M.max()) - low or 1.0)
+    T[m, :s], T[m, s] = -1.0, 0.0
+    rows, columns = np.arange(s, s + m), np.arange(s)
     for count in range(20 * (m + s)):
-        costs = T[m, :-1]
+        costs = T[m, :s]
         j = int(costs.argmin())
         if costs[j] >= -ZERO:
             break
-        if count > 4 * (m + s):  # the first one cannot cycle
-            j = int(np.argmax(costs < -ZERO))
-        column = T[:m, j]
-        ratios = np.where(column > ZERO, T[:m, -1] / np.where(column > ZERO, column, 1.0), np.inf)
+        if count > 4 * (m + s):  # the first label cannot cycle
+            j = int(np.where(costs < -ZERO, columns, s + m).argmin())
+        column, ratios = T[:, j].copy(), np.full(m, np.inf)
+        np.divide(T[:m, s], column[:m], out=ratios, where=column[:m] > ZERO)
         i = int(ratios.argmin())
-        row = T[i] / T[i, j]
-        T -= np.outer(T[:, j], row)
-        T[i], basis[i] = row, j
-    x = np.zeros(s + m)
-    x[basis] = np.maximum(T[:m, -1], 0.0)
-    weights, p = np.maximum(T[m, s:-1], 0.0), x[:s]
+        row = T[i] / column[i]
+        T -= column[:, None] * row
+        T[:, j], T[i], T[i, j] = -column / column[i], row, 1.0 / column[i]
+        rows[i], columns[j] = columns[j], rows[i]
+    x, duals = np.zeros(s + m), np.zeros(s + m)
+    x[rows], duals[columns] = np.maximum(T[:m, s], 0.0), np.maximum(T[m, :s], 0.0)
+    weights, p = duals[s:], x[:s]
     return float((weights / weights.sum() @ M).min()), p / p.sum()
 
 

@@ -60,7 +60,7 @@ def _in_passes(source: Source, k: int, options: PointsOptions, most: bool) -> An
         plan = PointsPlan.of(FirstSummary.of(head, first))
         how = OnePassPlan(plan, kept_for(k))
         kept = source.fold("points-once", Coreset.of, how, Coreset.merged, rows)
-        answer = solved(kept, k, options, number, most)
+        answer = solve_summary(kept, k, options, number, most)
     else:
         solution = source.fold("points-1", FirstSummary.of, first, FirstSummary.merged, rows)
         plan, second = PointsPlan.of(solution), None
@@ -90,7 +90,9 @@ def _as_they_came(rows: Any, head: Any) -> Any:
     return np.asarray(rows).astype(head.dtype) if exact and not np.isnan(head).any() else None
 
 
-def solved(summary: Any, k: int, options: PointsOptions, seed: int, most: bool = True) -> Answer:
+def solve_summary(
+    summary: Any, k: int, options: PointsOptions, seed: int, most: bool = True
+) -> Answer:
     """Search over what summaries leave."""
     if isinstance(summary, Coreset):
         return _of_coreset(summary, k, options, seed, most)

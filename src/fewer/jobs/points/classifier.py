@@ -21,7 +21,7 @@ from .answer import Answer
 from .bandwidth import first_best, scores_and_nearest
 from .estimators import PointsEstimator
 from .options import GROUP_LIMITS, WEIGHT_LIMITS, PointsOptions, as_gamma
-from .refine import refined
+from .refine import swap_points
 from .rows import as_labels
 
 SEARCH_TIME_SHARE = 0.8
@@ -146,7 +146,7 @@ class FewerPointsClassifier(
         rng = np.random.default_rng(answer.result.seed)
         similarity = answer.comparison.similarity
         units = np.sort(
-            refined(F.rows, F.labels, mass / mass.sum(), units, similarity, rng, deadline)
+            swap_points(F.rows, F.labels, mass / mass.sum(), units, similarity, rng, deadline)
         )
         weights = F.best_on(units)[units]
         order = np.argsort(rows[units])

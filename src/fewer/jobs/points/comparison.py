@@ -206,7 +206,7 @@ class Comparison(NamedTuple):
         return np.asarray(rows if self.scaling is None else self.scaling.undone(rows, columns))
 
 
-def compared(
+def choose_bandwidth(
     sample: Sample,
     comparison: Comparison,
     k: int,

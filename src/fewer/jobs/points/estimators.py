@@ -27,7 +27,7 @@ from ..estimator import (
 )
 from .answer import Answer
 from .bandwidth import first_best
-from .blocks import choose_points, error_bound, solved, streamed_plan
+from .blocks import choose_points, error_bound, solve_summary, streamed_plan
 from .explain import criticisms
 from .one_pass import Coreset, OnePassPlan, kept_for
 from .options import GROUP_LIMITS, SPARSE, WEIGHT_LIMITS, PointsOptions
@@ -218,7 +218,7 @@ class FewerPoints(
 
     def _solved(self, summary: Coreset, options: PointsOptions) -> Result:
         """Return the result for the weighted rows that stand for all rows so far."""
-        choice = solved(summary, self.k, options, self._plan.first.seed, most=False)
+        choice = solve_summary(summary, self.k, options, self._plan.first.seed, most=False)
         self.error_bound_ = error_bound(choice.result)
         return self._kept(choice, None)
 

@@ -114,7 +114,7 @@ class Coreset:
         if sample.labels is not None:
             gram = gram * (sample.labels[:, None] == sample.labels)
         mean = gram @ sample.weights
-        units = herded(gram, mean, self.most)
+        units = herd(gram, mean, self.most)
         own = gram[np.ix_(units, units)]
         weights = near_best_weights(own, mean[units])
         value = float(weights @ own @ weights - 2 * mean[units] @ weights + sample.weights @ mean)
@@ -129,11 +129,11 @@ class Coreset:
         )
 
 
-def herded(gram: Vector, mean: Vector, count: int) -> Indices:
+def herd(gram: Vector, mean: Vector, count: int) -> Indices:
     """Choose rows by kernel herding without repetition: each next one is where the mean is least represented.
 
     >>> gram = np.exp(-np.subtract.outer([0.0, 0.1, 5.0], [0.0, 0.1, 5.0]) ** 2)
-    >>> herded(gram, gram.mean(axis=1), 2).tolist()
+    >>> herd(gram, gram.mean(axis=1), 2).tolist()
     [1, 2]
     """
     units = np.zeros(count, np.int64)

@@ -29,8 +29,6 @@ SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
 """Similarities that compare sparse rows."""
 SMOOTH = ("matern32", "matern52", "rbf")
 """Similarities whose points can move."""
-LIMITS = ("include", "exclude", "groups", *GROUP_LIMITS, *WEIGHT_LIMITS)
-"""Options that limit what is kept."""
 CHOSEN = (
     "Rows to keep in any case, and rows never to keep; positions or masks for data in blocks. "
     "Excluded rows still count among the rows to represent; an included row counts as one of "

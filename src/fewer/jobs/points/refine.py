@@ -91,7 +91,7 @@ def _two_least(table: Narrow) -> tuple[Narrow, Indices, Narrow]:
     return first, owner, table.min(axis=1)
 
 
-def refined(
+def swap_points(
     rows: Any,
     codes: Indices,
     weights: Vector,

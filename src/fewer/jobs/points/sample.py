@@ -113,7 +113,7 @@ class Sample:
         allowed = max(MERGING_TIME_SHARE * deadline.seconds, MIN_MERGING_SECONDS)
         if n * (d * SECONDS_PER_ENTRY + SECONDS_PER_ROW) > allowed:
             return replace(self, note="equal rows were not merged within the time limit")
-        first, weights = merged(self.rows, self.kinds, self.weights)
+        first, weights = merge_equal_rows(self.rows, self.kinds, self.weights)
         return self if first is None else self.take(first, weights)
 
     def distinct(self, index: Indices) -> Indices:
@@ -121,11 +121,13 @@ class Sample:
         if self.note == "":  # equal rows are merged already
             return index
         some = self.take(index).loaded()
-        first, _ = merged(some.rows, some.kinds, np.ones(len(index)))
+        first, _ = merge_equal_rows(some.rows, some.kinds, np.ones(len(index)))
         return index if first is None else np.sort(index[first])
 
 
-def merged(rows: Any, kinds: Indices | None, weights: Vector) -> tuple[Indices | None, Vector]:
+def merge_equal_rows(
+    rows: Any, kinds: Indices | None, weights: Vector
+) -> tuple[Indices | None, Vector]:
     """Find the first of each set of equal rows of a kind and their total weights; None where all rows stay.
 
     Small tables come back sorted, large ones in order; there every match of hashes is verified.

@@ -14,10 +14,10 @@ from ...tables.encode import Encoding
 from ...tables.missing import dropped_note
 from ...tables.source import Block
 from . import target as work
-from .comparison import STANDARDIZED, Comparison, Standardization, compared
+from .comparison import STANDARDIZED, Comparison, Standardization, choose_bandwidth
 from .first_pass import FirstPlan, FirstSummary, RowSet
 from .rows import as_labels
-from .sample import Sample, merged
+from .sample import Sample, merge_equal_rows
 from .sums import CandidateRows, RowSums, frequencies_of
 from .target import Target, candidate_target
 
@@ -59,7 +59,7 @@ class PointsPlan:
         if first.exact:  # in the order of memory the search takes the same way to the same answer
             order = np.argsort(candidates.positions)
             ordered = sample.take(order)
-            distinct = merged(ordered.rows, ordered.labels, ordered.weights)[0]
+            distinct = merge_equal_rows(ordered.rows, ordered.labels, ordered.weights)[0]
             order = order if distinct is None else order[distinct]
             candidates, sample = candidates.take(order), sample.take(order)
         sample = sample.loaded()
@@ -68,7 +68,7 @@ class PointsPlan:
             comparison = comparison._replace(scaling=scaling)
             sample = replace(sample, rows=scaling(sample.rows))
         rng, total = np.random.default_rng(plan.seed), None if first.exact else first.rows
-        sample, comparison, note = compared(sample, comparison, plan.k, options, rng, total)
+        sample, comparison, note = choose_bandwidth(sample, comparison, plan.k, options, rng, total)
         sample, frequencies = sample.loaded(), None
         if not first.exact:
             cells = work.MAX_FEATURE_CELLS // max(first.rows, 1)
@@ -86,7 +86,7 @@ class PointsPlan:
         """Take the rows that were drawn by weight for candidates that stand for all rows."""
         sample = sample_of(first.drawn, first, self.comparison)
         sample = replace(sample, rows=self.comparison.scaled(sample.rows))
-        rows, weights = merged(sample.rows, sample.labels, sample.weights)
+        rows, weights = merge_equal_rows(sample.rows, sample.labels, sample.weights)
         every = np.arange(len(sample.weights))
         rows = every if rows is None else rows
         numbers = None if self.numbers is None else first.drawn.numbers[rows]

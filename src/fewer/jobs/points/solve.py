@@ -19,7 +19,7 @@ from .comparison import (
     STANDARDIZED,
     Comparison,
     Standardization,
-    compared,
+    choose_bandwidth,
     of_matrix,
     standardizes,
 )
@@ -139,7 +139,7 @@ def prepare(
         comparison = comparison._replace(scaling=scaling)
     note = ""
     if not options.precomputed:
-        sample, comparison, note = compared(sample, comparison, k, options, rng)
+        sample, comparison, note = choose_bandwidth(sample, comparison, k, options, rng)
     named = scales and (rows.encoding is None or rows.encoding.numbers > 0)
     means = MEANS_ONLY.get(options.similarity, "") if isinstance(options.similarity, str) else ""
     notes = [STANDARDIZED if named else "", *rows.notes, note, means, sample.note]
