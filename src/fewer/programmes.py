@@ -76,7 +76,9 @@ def quadratic_programme(
     """
     if high.sum() <= 1.0 + ONE_POINT or low.sum() >= 1.0 - ONE_POINT:
         only = high if high.sum() <= 1.0 + ONE_POINT else low
-        return linear_programme(np.zeros(len(c)), only, only, rows, right)
+        if rows.shape[1] > len(c):
+            return linear_programme(np.zeros(len(c)), only, only, rows, right)
+        return Solved(only.copy(), np.zeros(len(right))) if _meets(rows, only, right) else None
     s, n, lengths = len(c), rows.shape[1], np.maximum(np.linalg.norm(rows, axis=1), SLACK)
     scale = max(float(np.abs(np.diag(H)).mean()), 1e-300) if s else 1.0
     linear = np.append(-c, np.zeros(n - s) if cost is None else 0.5 * cost)

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._validation import Indices, InvalidInput, Vector, as_number, as_vector
 from ..programmes import Solved, least_absolute, quadratic_programme
-from ..spaces import Atoms, Space, as_space
+from ..spaces import Space, as_space
 from .matrix import as_matrix, as_row_weights
 
 MOST_STEPS = 60
@@ -223,41 +223,47 @@ class DownsideError(ResidualLoss):
         Newton's method for a piecewise quadratic: least squares over the rows that fall short, then
         a line search. Source: Mangasarian 2002, Optim. Methods Softw. 17 (finite Newton method).
         """
-        few = DownsideError(
-            Atoms(len(entries)), columns(self.A, entries), self.b, self.sample_weight, self.ridge
-        )
+        part = columns(self.A, entries)
 
         def newton(short: Vector) -> Solved | None:
             root = np.sqrt(self.sample_weight[short])
-            X, y = few.A[short] * root[:, None], self.b[short] * root
+            X, y = part[short] * root[:, None], self.b[short] * root
             H = X.T @ X + self.ridge * np.eye(len(low))
             return quadratic_programme(H, X.T @ y, low, high, rows, right)
+
+        def value(w: Vector) -> float:
+            short = np.maximum(self.b - part @ w, 0.0)
+            return float(self.sample_weight @ np.square(short) + self.ridge * (w @ w))
 
         best = newton(np.ones(len(self.b), bool))
         if best is None:
             return None
+        now = value(best.weights)
         for _ in range(MOST_STEPS):
-            short = self.b - few.A @ best.weights > 0.0
+            short = self.b - part @ best.weights > 0.0
             if not short.any() and not self.ridge:
                 best = Solved(best.weights, np.zeros(len(right)))
                 break
             after = newton(short)
             if after is None:
                 break
-            before, step = best.weights, after.weights - best.weights
-            best = Solved(before + few._step(before, step) * step, after.multipliers)
-            value = few.value(before)
-            if value - few.value(best.weights) <= STILL * value:
+            w, step = best.weights, after.weights - best.weights
+            best = Solved(w + self._length(part, w, step) * step, after.multipliers)
+            before, now = now, value(best.weights)
+            if before - now <= STILL * before:
                 break
         p = np.zeros(self.space.size)
         p[entries] = best.weights
         return best, self.gradient(p)
 
-    def _step(self, p: Vector, step: Vector) -> float:
+    def _length(self, part: Vector, w: Vector, step: Vector) -> float:
         """The length in [0, 1] at which F along a step is least: its slope, which rises, by bisection."""
+        gap, move = self.b - part @ w, part @ step
+        weighed = self.sample_weight * move
 
         def falls(t: float) -> bool:
-            return float(step @ self.gradient(p + t * step)) <= 0.0
+            rising = self.ridge * float(step @ (w + t * step))
+            return rising <= float(weighed @ np.maximum(gap - t * move, 0.0))
 
         if falls(1.0):
             return 1.0

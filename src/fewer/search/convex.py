@@ -61,6 +61,7 @@ class Programmes:
         self.quadratic = not self.own and implements(objective, Quadratic)
         self.scale = float(getattr(objective, "scale", 0.0))
         self.work = 0.0
+        self._binding = False  # whether conditions bound the last weights
         self._known: dict[bytes, Fit | None] = {}
 
     def fit(self, units: Indices) -> Fit | None:
@@ -92,9 +93,11 @@ class Programmes:
             return Fit(units, p[units], value) if value < math.inf else None
         start = np.full(size, 1.0 / size) if size <= self.rules.sizes[1] else np.zeros(size)
         H, c = on_support(self.objective, units)
-        best = conditioned_weights(H, c, ends, start, self.conditions, units)
+        likely = start if not self._binding else None
+        best = conditioned_weights(H, c, ends, likely, self.conditions, units)
         if best is None:
             return None
+        self._binding = bool(np.any(best.price))
         value = float(self.objective.value_at(units, best.weights))
         return Fit(units, best.weights, value, np.zeros(n) + best.price, best.charge)
 

@@ -114,21 +114,22 @@ def conditioned_weights(
     H: Matrix,
     c: Vector,
     ends: tuple[Vector, Vector],
-    start: Vector,
+    start: Vector | None,
     conditions: Conditions | None,
     units: Indices,
 ) -> Conditioned | None:
     """argmin w'Hw - 2c'w over Σw = 1, low <= w <= high and conditions, with their price; None where nothing is feasible.
 
-    By the active set, and where its weights miss a condition by a quadratic programme. H: (s, s),
-    the other arrays (s,); `ends` are low and high.
+    By the active set from `start`, and where its weights miss a condition, or without a start, by a
+    quadratic programme. H: (s, s), the other arrays (s,); `ends` are low and high.
     """
     low, high = ends
     if low.sum() > 1.0 + SLACK or high.sum() < 1.0 - SLACK:
         return None
-    w = box_weights(H, c, low, high, start)
-    if conditions is None or conditions.holds(spread(units, w, conditions.size), MET):
-        return Conditioned(w, 0.0, 0.0)
+    if conditions is None or start is not None:
+        w = box_weights(H, c, low, high, np.zeros(len(c)) if start is None else start)
+        if conditions is None or conditions.holds(spread(units, w, conditions.size), MET):
+            return Conditioned(w, 0.0, 0.0)
     return conditions.solved(units, partial(quadratic_programme, H, c, low, high))
 
 

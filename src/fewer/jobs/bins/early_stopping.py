@@ -43,11 +43,8 @@ def stop_early(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
     """
     rng, seed = as_generator(options.rng)
     F, exponent = F.near_one()
-    out_rows, deadline, solver = (
-        n_validation_rows(F, options.validation),
-        options.deadline,
-        options.solver,
-    )
+    out_rows = n_validation_rows(F, options.validation)
+    deadline, solver = options.deadline, options.solver
     order = rng.permutation(F.A.shape[0])
     kept, out = np.sort(order[out_rows:]), np.sort(order[:out_rows])
     watch = Watch(watched(options.callback, exponent))

@@ -22,19 +22,6 @@ from ...codes import MOST_CODES, as_table
 from ...tables.names import by_name, nearest, positions, quoted
 
 
-def is_hashable(label: Any) -> bool:
-    """Whether an object can be a key.
-
-    >>> is_hashable("a"), is_hashable(("a", ["b"]))
-    (True, False)
-    """
-    try:
-        hash(label)
-    except TypeError:
-        return False
-    return True
-
-
 @dataclass(frozen=True, eq=False)
 class ColumnUnits:
     """Units of columns: `number` (n,) says which each column belongs to, `labels` (U,) what the units are called.
@@ -135,10 +122,12 @@ def labels_of_columns(units: Any, names: Sequence[Any] | None, n: int) -> list[A
             )
         labels = array.tolist()
     for i, label in enumerate(labels):
-        if not is_hashable(label):
+        try:
+            hash(label)
+        except TypeError:
             raise InvalidInput(
                 f"units must be labels such as numbers or strings, got {shown(label)} at {i}"
-            )
+            ) from None
         if label is None or label != label:
             raise InvalidInput(f"units must have a label for each column, got {label!r} at {i}")
     return labels
