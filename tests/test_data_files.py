@@ -315,3 +315,13 @@ def test_a_bomb_of_every_compression_is_stopped(tmp_path, monkeypatch):
             (tmp_path / f"a.csv{ending}").write_bytes(compress(b"a\n" + b"1\n" * 2_000_000))
             with pytest.raises(InvalidInput, match="is inflated to more than"):
                 open_table(tmp_path / f"a.csv{ending}")
+
+
+@pytest.mark.parametrize(
+    "kind", ["M8[D]", "M8[M]", "M8[h]", "M8[25s]", "M8[ns]", "m8[s]", "m8[ps]"]
+)
+def test_times_of_every_unit_are_columns(kind, tmp_path):
+    np.save(tmp_path / "times.npy", np.arange(6).reshape(3, 2).astype(kind))
+    frame = open_table(tmp_path / "times.npy").frame()
+    assert frame.shape == (3, 2)
+    assert all(dtype.is_temporal() for dtype in frame.dtypes)

@@ -127,4 +127,22 @@ def as_series(values: Any) -> Any:
         values = values.astype(dtype.newbyteorder("="))
     if kind == "S":
         values = np.char.decode(values, "utf-8", "replace")
+    if kind in "mM":
+        values = in_known_units(values)
     return pl.Series(np.ascontiguousarray(values))
+
+
+def in_known_units(times: Any) -> Any:
+    """Return dates, times or durations in a unit that polars has: days, or milli-, micro- or nanoseconds."""
+    kind, (unit, count) = times.dtype.kind, np.datetime_data(times.dtype)
+    calendar = kind == "M" and unit in ("Y", "M", "W", "D")
+    if count == 1 and unit in ("ms", "us", "ns", *("D" if calendar else "")):
+        return times
+    fine = unit in ("us", "ns", "ps", "fs", "as")
+    target = "D" if calendar else "ns" if fine else "ms"
+    try:
+        return times.astype(f"{kind}8[{target}]")
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"times of type {times.dtype} are no columns; expected days or seconds"
+        ) from None

@@ -21,7 +21,6 @@ from .._validation import (
     gathered,
     is_frame,
     known,
-    library_of,
     shown,
 )
 from ..threads import in_threads
@@ -428,7 +427,8 @@ def checked_weights(weight: Any, size: int, kept: Indices | None = None) -> Vect
     """Weights that are finite and not negative."""
     if weight is None:
         return None
-    array = weight.to_numpy() if library_of(weight) is not None else weight
+    array = gathered(weight)
+    array = array.to_numpy() if hasattr(array, "to_numpy") else array
     values = as_vector(array, (size,), "sample_weight")
     if values.size and values.min() < 0:
         at = int(values.argmin())
