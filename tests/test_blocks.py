@@ -392,6 +392,8 @@ def test_partial_fit_of_bins_and_dims(data, small):
     off = model.error_bound_ * np.sqrt(x.max() - x.min())
     assert abs(np.sqrt(true) - np.sqrt(model.value_)) <= off
     assert model.bound_ <= fewer.bins(x, 5).value
+    assert model.gap_ > 0
+    assert model.result_.status is not fewer.Status.OPTIMAL
     columns = fewer.FewerDims(k=3, random_state=0)
     for part in np.array_split(D, 8):
         columns.partial_fit(part)

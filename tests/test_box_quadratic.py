@@ -70,20 +70,6 @@ def test_takes_a_column_at_the_origin_but_for_rounding():
     )  # of the other two: (H_33 - H_13) : (H_11 - H_13)
 
 
-def test_is_the_simplex_one_where_no_bound_binds():
-    A, b = data(np.random.default_rng(0), 8, 5)
-    H, c, zero, one = A.T @ A, A.T @ b, np.zeros(8), np.ones(8)
-    w, _ = box_quadratic(H, c, zero, one, zero)
-    almost, _ = box_quadratic(H, c, zero, one * 0.999, zero)
-    assert np.allclose(w, almost, atol=1e-12)
-    third, _ = box_quadratic(
-        np.eye(3), np.array([1.0, 0, 0]), np.zeros(3), np.full(3, 0.5), np.zeros(3)
-    )
-    assert np.allclose(third, [0.5, 0.25, 0.25], atol=1e-15)
-    equal, _ = box_quadratic(H, c, np.full(8, 1 / 8), np.full(8, 1 / 8), zero)
-    assert np.allclose(equal, 1 / 8, atol=1e-16)
-
-
 def test_any_layout_and_number_gives_the_same_bits():
     A, b = data(np.random.default_rng(1), 6, 9)
     H, c = A.T @ A, A.T @ b

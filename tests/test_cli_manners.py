@@ -144,3 +144,21 @@ def test_an_import_that_ctrl_c_broke_is_an_interrupt_and_no_bug(monkeypatch, cap
     monkeypatch.setattr(_app, "seen", lambda: True)
     assert _app.run([]) == _app.INTERRUPTED
     assert "interrupted while libraries were imported" in capsys.readouterr().err
+
+
+REMEMBERED = """
+import ctypes
+from fewer.cli._process import INTERRUPTED, end, prepare
+
+prepare()
+ctypes.pythonapi.PyRun_SimpleString(b"raise KeyboardInterrupt")
+end(INTERRUPTED)
+"""
+
+
+def test_a_ctrl_c_that_the_interpreter_remembers_ends_with_130(tmp_path):
+    """Python source that a C library runs may see it; the process would end by the signal."""
+    (tmp_path / "remembered.py").write_text(REMEMBERED)
+    command = [sys.executable, "-m", "remembered"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 130

@@ -53,6 +53,14 @@ def invalid(kind, index):
 
 # Refused by a sentence
 
+
+class Opaque:
+    """An object that cannot be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
 MASKED = {
     "q": lambda x: L2(Atoms(4), x),
     "v": lambda x: SparseSimplex(Atoms(4), 2).project(x),
@@ -104,6 +112,7 @@ REFUSED = [
         "a budget of 1 pays for none of what exclude leaves: the cheapest costs 2",
         lambda: dims(ROWS > 1, costs=[0.5, 2.0, 3.0], budget=1.0, exclude=[0]),
     ),
+    ("solver must be one of", lambda: dims(ROWS, 1, solver=Opaque())),
     ("n_rows must be in", lambda: baskets(10**400, 5)),
     ("rng must be None", lambda: baskets(5, 5, rng="x")),
 ]
@@ -160,6 +169,13 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name, failure):
 
 
 DATES = np.full((3, 2), np.datetime64(date(2020, 1, 1)))
+
+
+@pytest.mark.parametrize("other", [{1, 2}, "abc", b"x", {"a": 1}], ids=str)
+@pytest.mark.parametrize("job", CALLS)
+def test_a_block_that_is_no_table_is_refused(job, other):
+    with pytest.raises(InvalidInput, match="a block must be a table or an array of rows; got"):
+        CALLS[job](in_blocks(X, other))
 
 
 @pytest.mark.parametrize("first", [X, sp.csr_array(X)], ids=["dense", "sparse"])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from fewer import AbsoluteError, Atoms, SparseSimplex, greedy
 from fewer.programmes import least_absolute, nonnegative_least_squares
 
 
@@ -79,11 +78,3 @@ def test_least_absolute_errors_are_those_of_a_linear_programme():
         assert (np.abs(signs) <= weights).all()
         assert (multipliers >= 0.0).all()
     assert served > 150
-
-
-def test_greedy_of_absolute_errors_asks_no_linear_programme(monkeypatch):
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((40, 30))
-    F = AbsoluteError(Atoms(30), A, A @ rng.dirichlet(np.ones(30)))
-    monkeypatch.setattr(scipy.optimize, "linprog", None)
-    assert len(greedy(F, SparseSimplex(F.space, 4)).support) == 4

@@ -27,7 +27,7 @@ from fewer import (
 from fewer.active_set import box_weights
 from fewer.deadline import Deadline
 from fewer.search import quadratic
-from fewer.search.engine import Bounding, Branch, Engine
+from fewer.search.engine import Branch
 from fewer.search.fit import feasible_support, polished, refitted
 from fewer.search.quadratic import QuadraticEngine
 from fewer.search.select import engine_of
@@ -176,17 +176,6 @@ def test_no_answer_is_worse_than_a_free_one_made_feasible(seed, rules):
             F, limits.rules, feasible_support(F, limits.rules, heavy, size)
         ).value * (1 + 1e-9)
     assert found.value >= free.value * (1 - 1e-6)
-
-
-def test_the_engine_is_chosen_and_offers_what_solvers_ask_for():
-    F, C = problem(0, 12, 8, 3)
-    engine = engine_of(F, C)
-    assert isinstance(engine, QuadraticEngine)
-    assert isinstance(engine, Engine)
-    assert isinstance(engine, Bounding)
-    assert engine.answer() is None
-    assert engine.value == math.inf
-    assert engine.support.size == 0
 
 
 @pytest.mark.parametrize("bounds", [{}, {"min_weight": 0.05, "max_weight": 0.3}])
@@ -398,10 +387,3 @@ def test_many_rows_have_a_bound_above_zero_and_the_answer_of_the_search():
     searched = points(X, 10, solver="exchange", rng=0).value
     assert found.value <= searched * (1 + 1e-12)
     assert 0.3 * searched < found.bound < searched
-
-
-def test_exact_keeps_some_of_its_budget_for_the_proof():
-    F, C = problem(0, 9, 12, 3)
-    auto, exact = (minimize(F, C, solver, budget=1e8, rng=0) for solver in ("auto", "exact"))
-    assert auto.status is Status.OPTIMAL
-    assert exact.bound > 0.9 * exact.value

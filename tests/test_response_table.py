@@ -170,16 +170,6 @@ def test_a_table_computed_afresh_equals_its_definition(box):
     assert table.free.tolist() == (~at_bound).tolist()
 
 
-def test_copies_are_the_table_bit_for_bit():
-    G = gram(1)
-    table = standing(G, 5, [2, 6, 11, 19], [0.5, 0.2, 0.2, 0.1], max_weight=0.5)
-    other = blank(G, 5, max_weight=0.5)
-    table.copy_to(other)
-    assert other.size == table.size
-    for name in table.arrays._fields:
-        assert getattr(other.arrays, name).tobytes() == getattr(table.arrays, name).tobytes()
-
-
 @some
 @given(seeds, st.integers(1, 6), st.sampled_from(list(BOXES)))
 def test_sliding_ends_at_the_best_weights(seed, size, box):

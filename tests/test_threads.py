@@ -100,9 +100,9 @@ def test_searches_keep_blas_to_one_thread(solver, library):
 def test_a_matrix_is_looked_through_on_one_thread(library, monkeypatch):
     from fewer.objectives import matrix
 
-    seen, squares = [], matrix._squares
+    seen, size = [], matrix.largest_size
     monkeypatch.setattr(
-        matrix, "_squares", lambda entries: (seen.append(library.many), squares(entries))[1]
+        matrix, "largest_size", lambda entries: (seen.append(library.many), size(entries))[1]
     )
     rng = np.random.default_rng(0)
     terms(rng.standard_normal((30, 8)), rng.standard_normal(30), 2, solver="greedy", rng=0)

@@ -47,6 +47,8 @@ class MMD(Discrepancy):
     (0.06, [0.0, 0.4, 0.6])
     """
 
+    spectral_error = 1e-6
+
     space: Space
     gram: Any
     target: Any

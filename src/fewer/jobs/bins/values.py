@@ -275,13 +275,6 @@ def add_doubts(result: Result, grid: Grid, P: Empirical) -> Result:
     notes, status, bound, error = [result.note], result.status, float(result.bound or 0.0), 0.0
     if P.dropped:
         notes.append(f"{P.dropped} missing values were dropped")
-    proven = result.value - bound <= TOLERANCE * result.value
-    if status is Status.OPTIMAL and not (proven or grid.slack == 0.0):
-        status = Status.FINISHED
-        notes.append(
-            f"this is proven best on the grid of {grid.positions.size} positions; any other positions could gain at "
-            f"most the gap"
-        )
     if P.error:
         rank = P.error / P.total
         off = rank * math.sqrt(float(P.width(P.x[0], P.x[-1])))
@@ -297,5 +290,13 @@ def add_doubts(result: Result, grid: Grid, P: Empirical) -> Result:
             f"the value is exact to within {math.ldexp(error, P.exponent):.2g}: values are counted in "
             f"{P.x.size - 1} cells"
         )
+    doubtful = grid.slack > 0.0 or error > 0.0
+    if status is Status.OPTIMAL and doubtful and result.value - bound > TOLERANCE * result.value:
+        status = Status.FINISHED
+        if grid.slack > 0.0:
+            notes.append(
+                f"this is proven best on the grid of {grid.positions.size} positions; any other positions could gain at "
+                f"most the gap"
+            )
     note = "; ".join(filter(None, notes))
     return replace(result, bound=bound, status=status, value_se=error, note=note)
