@@ -22,12 +22,14 @@ Callback = Callable[[Any], Any]
 def tqdm_bar(**options: Any) -> Any:
     """Return a bar of tqdm where the user looks, a notebook or a terminal, else None."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if not hasattr(shell, "kernel") and not sys.stderr.isatty():
+    notebook = hasattr(shell, "kernel")
+    if not notebook and not sys.stderr.isatty():
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a notebook without widgets gets a bar of characters
         from tqdm.auto import tqdm
-    return tqdm(miniters=0, **options)
+    file = sys.stdout if notebook else sys.stderr  # a notebook shows the latter as a warning
+    return tqdm(miniters=0, file=file, **options)
 
 
 def progress_words(progress: Any) -> str:
