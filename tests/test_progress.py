@@ -140,7 +140,7 @@ def test_in_a_notebook_there_is_a_bar_without_a_terminal(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     with progress.watched_by_user(True, "terms", Deadline.after(50.0), None) as watch:
         watch(SimpleNamespace(best=2.0, bound=1.5))
-    assert "value 2, gap 0.5" in capsys.readouterr().err
+    assert "value 2, gap 0.5" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
