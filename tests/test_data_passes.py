@@ -195,6 +195,12 @@ def test_passes_with_other_rows_are_told_apart_in_every_container(name):
         height()
 
 
+def test_blocks_may_hold_lists_that_are_left_out():
+    block = pd.DataFrame({"a": [[1], [2]], "b": [1.0, 2.0]})
+    found = fewer.points(lambda: iter([block]), 1, columns={"a": "ignore"})
+    assert len(found.indices) == 1
+
+
 def test_sparse_blocks_whose_indices_are_out_of_range_are_refused():
     block = sp.csr_array(np.eye(3))
     block.indices[1] = 9

@@ -326,7 +326,11 @@ def _entries(X: Any) -> list[bytes]:
     elif library == "pandas":
         import pandas as pd
 
-        arrays = [pd.util.hash_pandas_object(X, index=False).to_numpy()]
+        try:
+            hashes = pd.util.hash_pandas_object(X, index=False)
+        except TypeError:  # of lists and other cells without a hash
+            hashes = pd.util.hash_pandas_object(X.astype(str), index=False)
+        arrays = [hashes.to_numpy()]
     elif library == "polars":
         frame = X.to_frame() if hasattr(X, "to_frame") else X
         arrays = [frame.hash_rows().to_numpy()]
