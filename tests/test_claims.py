@@ -369,3 +369,27 @@ def test_an_answer_at_the_known_lower_bound_is_optimal():
     constant = Moments(Atoms(6), np.full((3, 6), 2.0), np.full(3, 2.0))
     result = exact(constant, GroupSparse(constant.space, [1, 1, 0, 1, 0, 0], 1), rng=0)
     assert (result.value, result.bound, result.status) == (0.0, 0.0, Status.OPTIMAL)
+
+
+class Far:
+    """‖p - q‖² - 1, whose lower bound is said to be 0."""
+
+    lower_bound, scale, smoothness = 0.0, 1.0, 2.0
+
+    def __init__(self, space):
+        self.space, self.q = space, np.arange(1.0, space.size + 1) / 21.0
+
+    def value(self, p):
+        return float(((p - self.q) ** 2).sum()) - 1.0
+
+    def gradient(self, p):
+        return 2.0 * (p - self.q)
+
+
+def test_a_value_below_the_lower_bound_that_an_objective_names_is_no_proof():
+    far = Far(Atoms(6))
+    for solver in (exact, greedy, iht):
+        result = solver(far, SparseSimplex(far.space, 2))
+        assert result.value < -0.7
+        assert result.bound is None
+        assert result.status is not Status.OPTIMAL

@@ -209,7 +209,8 @@ class _Record:
         """Return how far the last digits of the weights, or of F's own terms, may move F."""
         assert self.p is not None  # noqa: S101 - asked for after the first answer
         objective: Any = self.objective
-        moved = float(np.abs(objective.gradient(self.p) * self.p).sum())
+        used = self.p != 0.0
+        moved = float(np.abs(objective.gradient(self.p)[used] * self.p[used]).sum())
         by_weights = ULPS * np.finfo(float).eps * moved if math.isfinite(moved) else 0.0
         return max(by_weights, getattr(objective, "rounding", 0.0))
 
@@ -244,15 +245,16 @@ class _Record:
         """Keep a bound at or below the value; drop one that lies above it by more than rounding."""
         if self.bound is None or self.bound <= self.value:
             return
-        least = getattr(self.objective, "lower_bound", -math.inf)
-        if self.bound - self.value <= self.tolerance or self.value <= least:
+        least, rounding = getattr(self.objective, "lower_bound", -math.inf), self.rounding()
+        lowest = 0.0 <= least - self.value <= max(self.tolerance, rounding)
+        if self.bound - self.value <= self.tolerance or lowest:
             self.bound = self.value
-        elif self.bound - self.value <= self.rounding():
-            self.bound = max(least, self.bound - self.rounding())
+        elif self.bound - self.value <= rounding:
+            self.bound = max(least, self.bound - rounding)
         else:
             self.notes.append(
-                f"no bound is claimed: that of {solver} lies above the value, so the objective is not convex or its "
-                f"gradient is wrong"
+                f"no bound is claimed: that of {solver} lies above the value, so the objective is not convex, or its "
+                f"gradient or its lower bound is wrong"
             )
             self.bound = None
 
