@@ -340,6 +340,31 @@ def test_own_loops(data):
         fewer.summarize(X[:0], job="bins")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"missing": "drop"}, {"columns": {"v": "ignore"}, "missing": "drop"}, {"sample_weight": "w"}],
+)
+def test_a_second_pass_reads_rows_as_its_plan_does(options):
+    rows = 50
+    frame = pd.DataFrame({"u": list("abcab") * 10, "v": list("xyyxy") * 10, "n": [0, 1] * 25})
+    frame["w"] = np.arange(1.0, rows + 1.0)
+    if "missing" in options:
+        frame.loc[3, "u"] = None
+    first = fewer.summarize(frame, "dims", **options)
+    second = fewer.summarize(frame, plan=first)
+    assert second.solve(1).value == first.solve(1).value
+    assert fewer.summarize(frame, plan=first, **options).solve(1).value == first.solve(1).value
+
+
+def test_a_second_pass_has_the_options_of_its_plan():
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    first = fewer.summarize(X, "points", gamma=0.5)
+    assert fewer.summarize(X, plan=first, gamma=0.5).rows == 50
+    for options in ({"gamma": 0.7}, {"rng": 1}, {"k": 2}, {"similarity": "linear"}):
+        with pytest.raises(InvalidInput, match=rf"{next(iter(options))} must be that of the plan"):
+            fewer.summarize(X, plan=first, **options)
+
+
 def test_finished_passes_are_made_once(data, small):
     """Answers for several k read the data as often as one."""
     for job in ("points", "bins", "dims"):

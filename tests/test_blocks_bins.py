@@ -85,3 +85,11 @@ def test_grids_are_the_same_in_memory_and_in_blocks(grid, weighted):
             assert found.indices.tolist() == whole.indices.tolist()
             assert found.labels.tolist() == whole.labels.tolist()
             assert found.value == pytest.approx(whole.value, rel=1e-12)
+
+
+def test_positions_among_cells_are_distinct():
+    x = np.random.default_rng(3).lognormal(size=200_000)
+    whole = fewer.bins(x, 4)
+    found = fewer.bins(lambda: iter(np.array_split(x, 10)), 4, max_memory=10**5)
+    assert found.bound <= whole.value <= found.value + found.value_se
+    assert found.value == pytest.approx(whole.value, rel=1e-6)

@@ -91,6 +91,14 @@ def test_medians_beyond_the_sketch_say_how_far_they_are_off(small, monkeypatch):
     assert "ranks of medians are off by at most" in found.note
 
 
+def test_rows_of_blocks_come_back_as_they_came_where_values_go_missing_late():
+    X = np.tile([[0.0, 0.0], [1.0, 2.0]], (70_000, 1))
+    X[-5_000:] = [np.nan, 9.0]
+    how = {"missing": "impute", "gamma": 0.5, "rng": 0, "max_memory": 10**6}
+    result = fewer.points(lambda: iter(np.array_split(X, 28)), 3, **how)
+    np.testing.assert_array_equal(result.rows, [[0.0, 0.0], [1.0, 2.0], [np.nan, 9.0]])
+
+
 def test_streams_fill_by_their_first_rows(table):
     model = fewer.FewerPoints(k=4, missing="impute", random_state=0)
     for start in range(0, 300, 100):

@@ -68,3 +68,6 @@ def test_options_about_rows_are_heeded_or_refused(folder):
         assert f"{option[0]} is not for data in blocks" in err
     _, err = run("terms", folder / "x.parquet", *few, "--target", "y", "--loss", "absolute", code=2)
     assert "--loss is not for data in blocks" in err
+    for share in ("--test-last", "--test-fraction"):
+        _, err = run("terms", folder / "x.parquet", *few, "--target", "y", share, "0.2", code=2)
+        assert f"{share} is not for data in blocks" in err

@@ -68,6 +68,8 @@ def test_dims_refuses_half_a_budget(tmp_path):
     assert "--budget is what may be spent on --costs" in err
     _, err = run("dims wide.csv --budget 2 -k 2 --costs costs.csv", cwd=files, code=2)
     assert "give k or budget: how much may be chosen, got both" in err
+    _, err = run("dims wide.csv --budget 2 --path 2,3", cwd=files, code=2)
+    assert "--budget is what may be spent on --costs" in err
     _, err = run("dims wide.csv -k 2 --costs costs.csv", cwd=files, code=2)
     assert "--costs need a --budget" in err
     (files / "few.csv").write_text("column,cost\nc0,1\n")

@@ -236,3 +236,20 @@ def test_a_polars_that_loses_rows_is_refused(tmp_path, monkeypatch):
     for version in ("1.37.1", "2.0.0rc1"):
         monkeypatch.setattr("polars.__version__", version)
         assert open_table(tmp_path / "t.csv").names == ["x", "y"]
+
+
+def test_an_encoding_that_shows_itself_late_is_noted(tmp_path):
+    path = tmp_path / "late.csv"
+    path.write_bytes(b"a,b\n" + b"12345,some text\n" * 1_000_000 + b"5,caf\xe9\n")
+    table = open_table(path)
+    assert table.frame(["b"])["b"][-1] == "caf\u00e9"
+    assert any("Windows-1252" in note for note in table.notes)
+
+
+def test_bytes_that_an_encoding_leaves_open_stay_apart(tmp_path):
+    path = tmp_path / "open.csv"
+    path.write_bytes(b"a,b\n1,x\x81\n2,x\x8d\n3,\xe9\n")
+    assert open_table(path).frame()["b"].to_list() == ["x\x81", "x\x8d", "\u00e9"]
+    path.write_bytes("\ufeffa,b\n1,x\n".encode("utf-16-le") + b"3\x00,\x00\x00\xd8x\x00\n\x00")
+    with pytest.raises(InvalidInput, match="is not text in utf-16"):
+        open_table(path)

@@ -259,6 +259,23 @@ def test_tables_of_a_database_are_named_and_nothing_of_them_is_run(tmp_path):
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        ([b"ab", "x"], ["6162", "x"]),
+        ([b"ab", 1, None], ["6162", "1", None]),
+        (["x"] * 30_000 + [b"\xff"], ["x"] * 30_000 + ["ff"]),
+        ([1] * 30_000 + [b"\xff"], ["1"] * 30_000 + ["ff"]),
+    ],
+)
+def test_bytes_beside_other_cells_of_a_database_are_texts(cells, values, tmp_path):
+    path = tmp_path / "base.sqlite"
+    with closing(sqlite3.connect(path)) as base, base:
+        base.execute("CREATE TABLE t (a)")
+        base.executemany("INSERT INTO t VALUES (?)", [[cell] for cell in cells])
+    assert open_table(path).frame(categories=["a"])["a"].to_list() == values
+
+
 def test_sheets_are_named(tmp_path):
     with pd.ExcelWriter(tmp_path / "a.xlsx", engine="xlsxwriter") as book:
         pd.DataFrame({"a": [1, 2]}).to_excel(book, sheet_name="May", index=False)

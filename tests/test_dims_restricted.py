@@ -215,3 +215,9 @@ def test_the_value_is_that_of_the_columns_and_not_of_an_iterate_on_them(X, k, op
         assert result.value == pytest.approx(-math.log(share), rel=1e-12, abs=1e-12)
         assert result.value >= 0.0
         assert result.history.min() == pytest.approx(result.value, abs=1e-12)
+
+
+def test_where_no_row_can_be_covered_the_bound_is_that_of_the_budget():
+    X = [[1, 2, 0, 0], [1, 2, 1, 0], [1, 0, 0, 0], [1, 0, 0, 3], [1, 0, 0, 0]]
+    result = dims(X, objective="l2", exclude=[0], costs=[1.0] * 4, budget=2)
+    assert result.bound == pytest.approx(result.value, rel=1e-6)

@@ -342,3 +342,33 @@ def test_two_columns_tell_what_they_are():
     assert found(a=[1], b=["x"], c=[2]) is None
     with pytest.raises(InvalidInput, match="2 distinct values each: say which"):
         found(x=[1, 2], y=["a", "b"])
+
+
+def test_the_baseline_of_labels_counts_rare_states_that_were_left_out():
+    codes = np.random.default_rng(0).integers(0, 50, (3000, 6))
+    codes = np.vstack([codes, np.zeros((1500, 6), int)])
+    table = pd.DataFrame(codes, columns=list("abcdef")).assign(label=["x"] * 3000 + ["y"] * 1500)
+    blocks = [table.iloc[at] for at in np.array_split(np.arange(4500), 9)]
+    result = dims(lambda: iter(blocks), 3, max_memory=60_000)
+    assert "rare states" in result.note
+    assert result.distribution.origin.tolist() == dims(table, 3).distribution.origin.tolist()
+
+
+@pytest.mark.parametrize("baseline", ["auto", "zero"])
+def test_numbers_with_a_category_for_missing_ones_start_from_zero(baseline):
+    X = np.array([[0.0, np.nan], [1.0, 1.0], [1.0, 0.0]])
+    result = dims(X, 1, missing="category", baseline=baseline)
+    assert result.distribution.origin.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (pd.DataFrame([[1, 2], [0, 1]], columns=["a", "a"]), {}, "'a' twice"),
+        (pd.DataFrame({"a": [1, None]}).iloc[1:], {"missing": "drop"}, "missing value"),
+        (pd.DataFrame({"a": np.zeros(0, int)}), {}, "at least one row"),
+    ],
+)
+def test_tables_without_an_answer_are_refused(table, options, message):
+    with pytest.raises(InvalidInput, match=message):
+        dims(table, 1, **options)

@@ -63,6 +63,13 @@ def test_samples_follow_the_weights():
         assert (draws == state).all(axis=1).mean() == pytest.approx(weight, abs=0.015)
 
 
+def test_samples_of_a_large_face_do_not_write_it_out(monkeypatch):
+    d = Distribution(np.zeros((1, 19), int), [0.5], np.arange(19), (2,) * 19, rest=0.5)
+    monkeypatch.setattr(Distribution, "_all_codes", None)
+    draws = d.sample(2000, rng=0)
+    assert draws.any(axis=1).mean() == pytest.approx(0.5, abs=0.05)
+
+
 def test_atoms_are_plain_integers():
     d = Distribution.of(Atoms(5), [0, 0.5, 0, 0.5, 0])
     assert d.states.tolist() == [1, 3]

@@ -197,6 +197,8 @@ def test_methods_of_a_distribution_refuse_with_a_sentence():
     for wrong in (-1, 2.0, "3", None, [3], True):
         refused("^size must be ", d.sample, wrong)
     refused("size must be in", d.sample, 10**400)
+    refused("size = 1000000000000 states: needs .* of memory", d.sample, 10**12)
+    refused("it lacks weights", Distribution.from_dict, {**d.to_dict(), "weights": None})
     refused("rng must be None", d.sample, 3, rng="x")
     assert d.sample(0).shape == (0, 2)
     refused("f must be a function of one state, got 3", d.expect, 3)

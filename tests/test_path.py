@@ -114,11 +114,19 @@ def test_data_in_blocks_have_one_set_of_passes():
         ("points", {"y": TARGET}, "y is the target of terms"),
         ("points", {"rng": np.random.default_rng(0)}, "rng must be a seed"),
         ("points", {"k": 99}, "k must be in 1..60"),
+        ("points", {"test": 1.5}, "test must be a share below 1"),
+        ("terms", {"y": TARGET, "test": ("last", 0.0)}, "test must be above 0"),
+        ("terms", {}, "y must"),
     ],
 )
 def test_what_a_path_cannot_serve_is_refused(job, options, words):
     with pytest.raises(fewer.InvalidInput, match=words):
         fewer.path(job, ROWS, [2], **options)
+
+
+def test_a_k_above_the_rows_of_the_training_part_keeps_all_of_them():
+    found = fewer.path("points", ROWS[:10], [3, 9])
+    assert np.isfinite(found.held_out["fewer"]).all()
 
 
 def test_no_k_at_all():

@@ -500,6 +500,15 @@ def test_pools_keep_to_the_memory_and_to_a_share_of_the_time():
         p = pool_width(10**6, k, 30.0, 50 * 10**6, math.inf)
         assert 8 * p * p + 24 * k * p <= 50 * 10**6 or p == k + 1
     assert pool_width(10**6, 10, 30.0, 10**9, 0.05) < pool_width(10**6, 10, 30.0, 10**9, 1.0)
+    with pytest.raises(InvalidInput, match="bytes for each of the 3000 rows"):
+        points(rows(0, 3000), 2, max_memory=50_000)
+
+
+def test_a_time_limit_leaves_values_of_inner_products_exact():
+    X = rows(0, 20_000)
+    result = points(X, 2, similarity="linear", solver="greedy", time_limit=0.01, rng=0)
+    off = result.weights @ X[result.indices] - X.mean(axis=0)
+    np.testing.assert_allclose(result.value, off @ off, rtol=1e-6, atol=1e-12)
 
 
 def test_lazy_rows_are_the_rows():

@@ -112,7 +112,7 @@ def test_what_terms_refuses_at_the_command_line(tmp_path):
             "--test-fraction",
             "0.2",
         ): "--test-fraction and --test-last choose the rows",
-        ("--groups", "sectors.csv"): "--groups and max_per_group go together",
+        ("--groups", "sectors.csv"): "--groups and --max-per-group go together",
         (
             "--groups",
             "prices.csv",

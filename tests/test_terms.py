@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import cvxpy as cp
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -209,6 +210,29 @@ def test_estimator_with_several_targets_and_bounds():
     assert np.sort(one.indices_).tolist() == np.flatnonzero(one.coef_).tolist()
     assert (one.weights_ == one.coef_[one.indices_]).all()
     assert (np.diff(one.indices_) > 0).all()
+
+
+def test_estimator_passes_over_columns_that_were_left_out():
+    A, b = problem(5, rows=30)
+    numbers = pd.DataFrame(A, columns=list("abcdefgh"))
+    frame = numbers.assign(id=np.arange(30), day=pd.date_range("2024-01-01", periods=30), y=b)
+    model = FewerTerms(k=3, random_state=0).fit(frame, "y")
+    assert model.feature_names_in_.tolist() == list(numbers)
+    expected = pytest.approx(A @ model.coef_)
+    assert model.predict(frame) == expected
+    assert model.predict(pl.DataFrame(frame).lazy()) == expected
+    assert model.predict(numbers) == expected
+
+
+@pytest.mark.parametrize("options", [{}, {"missing": "drop"}, {"returns": "simple"}])
+@pytest.mark.parametrize("convert", [np.asarray, pd.DataFrame])
+def test_estimator_answers_in_the_shape_of_its_targets(convert, options):
+    A, b = problem(5, rows=30)
+    A, b = 10.0 + A, 10.0 + b
+    for y in (b, b[:, None], pd.DataFrame({"y": b}), np.column_stack([b, A[:, 2]])):
+        model = FewerTerms(k=3, random_state=0, solver="greedy", **options).fit(convert(A), y)
+        assert model.coef_.shape == (*np.shape(y)[1:], 8)
+        assert model.predict(convert(A)).shape == np.shape(y)
 
 
 BAD = [

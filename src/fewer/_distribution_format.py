@@ -41,7 +41,7 @@ def check_content(
         raise InvalidInput(
             f"{label} has version {shown(version)}; this fewer reads versions 1 to {VERSION}"
         )
-    missing = sorted(set(needed) - content.keys())
+    missing = sorted(name for name in needed if content.get(name) is None)
     if missing:
         raise InvalidInput(f"{label} is damaged: it lacks {', '.join(missing)}")
 

@@ -31,6 +31,7 @@ from ._validation import (
     shown,
 )
 from .files import written_whole
+from .npy import check_memory
 from .spaces import Lattice, Space, as_space
 
 MOST_SPELLED = 2**20
@@ -329,6 +330,7 @@ class Distribution:
     def sample(self, size: int, rng: Any = None) -> npt.NDArray[Any]:
         """Return `size` independent states, or values where states have them; `rng` is a seed, a Generator or None."""
         size = as_integer(size, "size", 0, 2**48)
+        check_memory(f"size = {size} states", 8 * size * len(self.shape))
         generator, _ = as_generator(rng)
         masses = np.append(self.weights, self.rest)
         draws = generator.choice(masses.size, size=size, p=masses / masses.sum())
@@ -342,7 +344,8 @@ class Distribution:
     def _sample_rest(self, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Draw codes of the face that are not listed: of a large face again while they are."""
         m = np.array([self.shape[i] for i in self.dims], np.int64)
-        if size and self._unlisted + len(self._table) <= MOST_SPELLED:
+        few = self._unlisted < len(self._table) <= MOST_SPELLED // 2
+        if size and few:  # list them and choose
             left = self._all_codes()[len(self) :]
             return left[rng.integers(len(left), size=size)]
         codes = np.empty((size, m.size), np.int64)

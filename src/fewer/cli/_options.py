@@ -19,7 +19,6 @@ FLAGS = {
     "n_bins": "--bins",
     "y": "--target",
     "n_criticisms": "--criticisms",
-    "test": "--test-from",
 }
 """Parameters of the library whose options are not called like them."""
 NEVER = ("callback", "progress")

@@ -12,6 +12,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
+from functools import cache
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .._result_display import proves
-from .._validation import InvalidInput
+from .._validation import InvalidInput, renamed
 from ..files import check_writable, destination, written_whole
 from ..io.files import FileTable
 from ..progress import rows_bar
@@ -48,8 +49,9 @@ OURS = ("k", "weight", "index")
 class Data:
     """The data and options that a job is called with, and how these are spoken of.
 
-    `columns` are those of the file that X has, `names` what to call the columns of an array, and
-    `whole_rows` the file whose rows are written whole.
+    `columns` are those of the file that X has, `names` what to call the columns of an array,
+    `whole_rows` the file whose rows are written whole, and `test` the option that says what is held
+    out.
     """
 
     X: Any
@@ -60,6 +62,7 @@ class Data:
     columns: Sequence[str] | None = None
     names: Sequence[str] | None = None
     whole_rows: FileTable | None = None
+    test: str = "test"
 
 
 def perform(job: str, data: Data, request: Request, also: Also | None = None) -> int:
@@ -74,7 +77,12 @@ def perform(job: str, data: Data, request: Request, also: Also | None = None) ->
     rows = None if data.table is None else data.table.stored_rows
     bar = nullcontext() if request.quiet else rows_bar(rows)
     try:
-        with stoppable(), bar as update, executed(Execution(request.workers, update)):
+        with (
+            stoppable(),
+            bar as update,
+            executed(Execution(request.workers, update)),
+            renamed(test=data.test),
+        ):
             answers = path(job, data.X, request.ks, k=request.k, names=data.names, **options)
     except InvalidInput as error:
         raise error.at(request.file) from None
@@ -110,14 +118,18 @@ def deliver(
     """Write files, then what goes to stdout, then what people read; a failed file is told last."""
     carried = request.json or (request.out is None and not sys.stdout.isatty())
     kept = [one.kept for one in answers.answers]
-    typed = whole_rows(kept, table, typed=True)
-    text = as_json(summary(answers, typed, request, note)) if request.writes_json else ""
+
+    @cache
+    def tables(typed: bool) -> list[Table]:  # only as they are wanted: each reads the file
+        return whole_rows(kept, table, typed=typed)
+
+    text = as_json(summary(answers, tables(True), request, note)) if request.writes_json else ""
     to_stdout = text
     if carried and not request.json:  # before the file may be replaced
-        to_stdout = as_csv(one_table(answers.ks, whole_rows(kept, table)))
+        to_stdout = as_csv(one_table(answers.ks, tables(False)))
     files: dict[Path, Callable[[], bytes]] = {}
     if request.out is not None:
-        cells = whole_rows(kept, table) if request.out.suffix.lower() == ".csv" else typed
+        cells = tables(request.out.suffix.lower() != ".csv")
         files[request.out] = lambda: file_content(request.out, answers, cells, text)
     if request.report is not None:
         files[request.report] = lambda: page_content(answers, title, request)

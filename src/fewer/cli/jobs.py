@@ -381,7 +381,8 @@ def terms(request: Request, target: str, columns: list[str] | None, **tests: Any
     options |= {"y": target, "test": rules.get(rule, test)}
     words = f"of {table.label} that track {target}"
     said = notes(table, note)
-    return perform("terms", Data(X, options, words, said, table, columns=names), request)
+    data = Data(X, options, words, said, table, columns=names, test=rule or "test")
+    return perform("terms", data, request)
 
 
 @job_command(
@@ -416,7 +417,7 @@ def dims(request: Request, ignore: list[str] | None, transactions: bool) -> int:
     instead.
     """
     options = dict(request.options)
-    if request.k is not None or not request.ks:
+    if request.k is not None or "budget" in options or not request.ks:
         limit = DimsOptions.of(options).limit(request.k)
         request = replace(request, k=limit)
     options.pop("budget", None)
@@ -428,6 +429,8 @@ def dims(request: Request, ignore: list[str] | None, transactions: bool) -> int:
         return perform("dims", basket_lines(request.files, options), request)
     table = open_table(request.files)
     if "order" in options:
+        if ignore or "columns" in options:
+            raise click.UsageError("--columns and --ignore have no meaning with --order and --item")
         return perform("dims", order_lines(table, options, request), request)
     names, kinds = chosen_columns(table, options.pop("columns", ()), ignore or ())
     options |= ({"columns": kinds} if kinds else {}) | column_tables(options)

@@ -9,6 +9,7 @@ import numpy as np
 from .._compiled.box import project_box
 from .._compiled.simplex import project_simplex
 from .._validation import (
+    Fix,
     Indices,
     InvalidInput,
     Vector,
@@ -117,11 +118,11 @@ class SparseSimplex:
         """Read the labels, and the limits that hold for each."""
         limits = [name for name in GROUP_LIMITS if getattr(self, name) is not None]
         if self.groups is None and limits:
-            raise InvalidInput(f"groups and {limits[0]} go together: give both or neither")
+            words = f"groups and {limits[0]} go together: give both or neither"
+            raise InvalidInput(words, "groups", [Fix(limits[0])])
         if self.groups is not None and not limits:
-            raise InvalidInput(
-                "groups and max_per_group go together: give both, or another limit of groups"
-            )
+            words = "groups and max_per_group go together: give both, or another limit of groups"
+            raise InvalidInput(words, "groups", [Fix("max_per_group")])
         if self.groups is None:
             return
         codes, names = as_groups(self.groups, n)

@@ -111,6 +111,8 @@ def _read(stream: Any, label: str) -> bytes:
     try:
         return bytes(stream.read(CHUNK_BYTES))
     except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:  # not of the data
+            raise OSError(error.errno, f"cannot be read: {error.strerror}", label) from None
         raise InvalidInput(f"{label}: cannot be inflated: {error}") from None
 
 
@@ -123,13 +125,29 @@ def new_copy(suffix: str) -> Any:
     return copy
 
 
-def recoded(path: Path, encoding: str) -> Path:
-    """A copy of a text file in UTF-8, with a replacement character for what is no text in its `encoding`."""
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
+def recoded(path: Path, label: str, encoding: str) -> Path:
+    """A copy of a text file in UTF-8; what is no text in its `encoding` is refused.
+
+    The five bytes that Windows-1252 leaves open are those of Latin-1.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)("fewer-latin-1")
     with path.open("rb") as file, new_copy(path.suffix) as copy:
         while chunk := file.read(CHUNK_BYTES):
-            copy.write(decoder.decode(chunk).encode("utf-8", "replace"))
+            try:
+                copy.write(decoder.decode(chunk).encode())
+            except UnicodeError as error:
+                raise InvalidInput(f"{label}: is not text in {encoding}: {error}") from None
     return Path(copy.name)
+
+
+def _latin(error: UnicodeError) -> tuple[str, int]:
+    """A byte of a text in one byte for each character, by Latin-1."""
+    if not isinstance(error, UnicodeDecodeError) or error.encoding != "charmap":
+        raise error
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("fewer-latin-1", _latin)
 
 
 def trimmed(path: Path) -> Path:

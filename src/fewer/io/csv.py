@@ -10,7 +10,7 @@ import csv
 import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,14 @@ class CsvTable(ScannedTable):
     """The decimal sign that columns show."""
     decimal_comma: bool
     """Whether polars parses numbers with decimal commas."""
+    late: list[str] = field(default_factory=list)
+    """Sentences about what showed itself below the first rows."""
     kind = "csv"
+
+    @property
+    def notes(self) -> list[str]:
+        """How the file is read: its encoding, numbers in disguise, dates that could be others."""
+        return list(dict.fromkeys([*super().notes, *self.late]))
 
     def lazy(self, names: Sequence[str], as_text: Collection[str] = ()) -> Any:
         """Columns of the file, missing values as nulls."""
@@ -156,10 +163,10 @@ class CsvTable(ScannedTable):
     @cached_property
     def recoded(self) -> "CsvTable":
         """The file, taken for Windows-1252."""
-        path = recoded(self.path, WINDOWS)
+        path = recoded(self.path, self.label, WINDOWS)
         dialect = Dialect.of(path, self.label)
-        said = (*self.said, NOT_UTF8)
-        return replace(self, path=path, stamp=stamp_of(path), dialect=dialect, said=said)
+        self.late.append(NOT_UTF8)
+        return replace(self, path=path, stamp=stamp_of(path), dialect=dialect)
 
 
 def are_of_type(cell: Any, dtype: Any, decimal_comma: bool = False) -> Any:
@@ -192,7 +199,7 @@ def ragged(path: Path, dialect: Dialect, label: str, error: BaseException) -> In
 def open_csv(path: Path, label: str) -> FileTable:
     """A csv file: its layout, and its columns by their first rows; one that is not UTF-8 is said to be so."""
     encoding = encoding_of(start_of(path), label)
-    path = trimmed(path if encoding is None else recoded(path, encoding))
+    path = trimmed(path if encoding is None else recoded(path, label, encoding))
     dialect = Dialect.of(path, label)
     if len(dialect.names) > MAX_COLUMNS:
         raise InvalidInput(
@@ -203,7 +210,7 @@ def open_csv(path: Path, label: str) -> FileTable:
     except pl.exceptions.PolarsError as error:
         if not is_encoding(error):
             raise ragged(path, dialect, label, error) from None
-    path = recoded(path, WINDOWS)
+    path = recoded(path, label, WINDOWS)
     dialect = Dialect.of(path, label)
     try:
         return by_head(path, label, dialect, NOT_UTF8)

@@ -121,8 +121,24 @@ def open_sqlite(path: Path, label: str, name: str | None) -> LoadedTable:
         parts = [pl.DataFrame(schema=columns)]
         while rows := cursor.fetchmany(FETCHED_ROWS):
             how: Any = {"orient": "row", "strict": False, "infer_schema_length": None}
-            parts.append(pl.DataFrame(rows, schema=columns, **how))
+            parts.append(pl.DataFrame(in_texts(rows), schema=columns, **how))
+    mixed = [n for n in columns if {pl.Binary} < {part.schema[n] for part in parts} - {pl.Null}]
+    for i, part in enumerate(parts):
+        binary = [name for name in mixed if part.schema[name] == pl.Binary]
+        parts[i] = part.with_columns(pl.col(binary).bin.encode("hex"))
     return LoadedTable.of(label, pl.concat(parts, how="vertical_relaxed"))
+
+
+def in_texts(rows: list[Any]) -> list[Any]:
+    """Rows of a database, whose bytes are hexadecimal in columns that hold other cells too."""
+    kinds = [set(map(type, cells)) - {type(None)} for cells in zip(*rows, strict=True)]
+    mixed = [{bytes} < each for each in kinds]
+    if not any(mixed):
+        return rows
+    return [
+        [cell.hex() if other and isinstance(cell, bytes) else cell for cell, other in both]
+        for both in (zip(row, mixed, strict=True) for row in rows)
+    ]
 
 
 @contextmanager

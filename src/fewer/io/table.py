@@ -319,6 +319,25 @@ class ScannedTable(FileTable):
         except DAMAGES as error:
             return int(self.amended(error).declared)
 
+    def _unchanged(self) -> None:
+        """Refuse a file that was changed since it was opened."""
+        if stamp_of(self.path) != self.stamp:
+            raise InvalidInput(f"{self.label}: must not change while it is read; it was written to")
+
+    def read(
+        self, names: Sequence[str], as_text: Collection[str] = (), refuse: Refuse = at_once
+    ) -> Any:
+        """These columns with their types, of a file that was not changed meanwhile."""
+        frame = super().read(names, as_text, refuse)
+        self._unchanged()
+        return frame
+
+    def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
+        """Rows as the file has them, which was not changed meanwhile."""
+        frame = super().rows(indices, names, typed=typed)
+        self._unchanged()
+        return frame
+
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
         """Parts of the columns; a file that has other rows at their end, or was changed, is refused.
 
@@ -328,8 +347,7 @@ class ScannedTable(FileTable):
         for part in super().batches(names):
             rows += part.height
             yield part
-        if stamp_of(self.path) != self.stamp:
-            raise InvalidInput(f"{self.label}: must not change while it is read; it was written to")
+        self._unchanged()
         if rows != self.declared:
             raise InvalidInput(
                 f"{self.label}: is damaged: it declares {self.declared} rows, {rows} can be read"

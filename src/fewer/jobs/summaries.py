@@ -150,16 +150,28 @@ def summarize(
     checked.serve(*steps.of_rows, road="summarize; give it to solve")
     target = own.get("y", getattr(checked, "labels", None))
     rows = with_rows(rows, target, checked.sample_weight)
+    values = own | {name: getattr(checked, name) for name in steps.of_rows}
+    if plan is not None:
+        refuse_others({name: values[name] for name in (*own, *options)}, plan)
     state = steps.summary(rows, None if plan is None else plan.state, checked, own)
     X = gathered(rows.X)
     columns = names_of(X) if is_frame(X) else f"{width(X)} without names"
     about: dict[str, Any] = {"job": job, "pass": type(state).__name__, "columns": columns}
-    values = own | {name: getattr(checked, name) for name in steps.of_rows}
     if plan is not None:
         about |= {**plan.about, **about, "rows of the plan": plan.rows}
         values = own
     about |= {name: value for name, value in values.items() if isinstance(value, str | int | float)}
     return Summary(str(job), state, about)
+
+
+def refuse_others(options: Mapping[str, Any], plan: Summary) -> None:
+    """Refuse options of the first pass that are not those of the plan, by which rows are read."""
+    for name, value in options.items():
+        before = plan.about.get(name)
+        if name != "kept" and isinstance(value, str | int | float) and value != before:
+            raise InvalidInput(
+                f"{name} must be that of the plan, {shown(before)}; got {shown(value)}", name
+            )
 
 
 def with_rows(block: Block, y: Any, weight: Any) -> Block:
@@ -220,8 +232,9 @@ def _bins_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 def _terms_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
+    schema = block_schema(block.X, own.get("y"), options) if plan is None else plan.schema
     with own_threads():
-        return TermsSummary.of(block, block_schema(block.X, own.get("y"), options))
+        return TermsSummary.of(block, schema)
 
 
 def _terms_answer(summary: Any, k: Any, options: Any) -> Result:
@@ -229,8 +242,9 @@ def _terms_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 def _dims_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
-    plan = DimsPlan(schema_of(block.X, options), None, options.max_memory)
-    return DimsSummary.of(block, plan)
+    if plan is not None:
+        return DimsSummary.of(block, plan.plan)
+    return DimsSummary.of(block, DimsPlan(schema_of(block.X, options), None, options.max_memory))
 
 
 def _dims_answer(summary: Any, k: Any, options: Any) -> Result:

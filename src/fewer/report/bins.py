@@ -49,7 +49,9 @@ def bins_study(values: Any = None, **options: Any) -> Study:
         counts = as_array(own.counts, "counts")
         if counts.ndim == 1 and (counts < 0).any():
             row = int(counts.argmin())
-            raise InvalidInput(f"counts must be at least 0, got {counts[row]:g} in row {row}")
+            raise InvalidInput(
+                f"counts must be at least 0, got {counts[row]:g} in row {row}", "counts"
+            )
         edges = None if own.edges is None else as_edges(own.edges, "edges")
         return HistogramStudy(counts, edges, own.plain, own.contiguous)
     P = values

@@ -24,7 +24,7 @@ from ..tables.source import source_of
 from .bins import bins_study
 from .dims import DimsStudy
 from .points import PointsStudy
-from .study import UNBOUNDED, Baselines, BlocksStudy, Split, Study, Table
+from .study import UNBOUNDED, Baselines, BlocksStudy, Split, Study, Table, as_share
 from .terms import TermsStudy
 
 Watch = Callable[[str], AbstractContextManager[Any]]
@@ -321,7 +321,7 @@ def path(
     def watch(label: str) -> AbstractContextManager[Any]:
         return search_bar(label, time_limit) if progress else nullcontext()
 
-    share = test if isinstance(test, float) else TEST_SHARE
+    share = as_share(test) if isinstance(test, float) else TEST_SHARE
     return solve_path(
         study,
         every,
@@ -449,7 +449,7 @@ def held_out_errors(
     errors = []
     for part in parts:
         with watch(f"{part.study.job} k = {k}, on the training part") as callback:
-            result = part.study.solve(min(k, part.study.size), callback=callback, **search)
+            result = part.study.solve(min(k, part.study.largest_k), callback=callback, **search)
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         errors.append(part.error(result))
@@ -457,7 +457,7 @@ def held_out_errors(
     if len(parts) > 1:
         fields["held_out_se"] = resampling_error(np.array(errors), share)
     if baselines:
-        most = min(part.study.size for part in parts)
+        most = min(part.study.largest_k for part in parts)
         each = [errors_at(part.baselines, min(k, most)) for part in parts]
         means = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
         fields["baselines_held_out"] = means
@@ -568,20 +568,31 @@ def matching_size(
 
     Sizes are doubled, then halved back to the smallest that is known to match. A baseline's error
     need not fall with its size, so a smaller one may match as well. Sizes that a baseline cannot
-    serve have infinite errors.
+    serve have infinite errors; the largest that it can serve is among those tried.
 
     >>> matching_size(lambda k: 1 / k, 4, 0.1, 1000), matching_size(lambda k: 1 / k, 4, 0.1, 9)
     ((10, [8, 9]), (None, [8, 9]))
+    >>> matching_size(lambda k: 1 / k if k < 15 else math.inf, 4, 1 / 13, 1000)
+    (13, [8, 12])
     """
-    errors: dict[int, float] = {}
+    errors = {k: math.nan}
+
+    def halve(low: int, high: int, passed: Callable[[float], bool]) -> int:
+        while high - low > 1:
+            middle = (low + high) // 2
+            errors[middle] = baseline(middle)
+            low, high = (low, middle) if passed(errors[middle]) else (middle, high)
+        return high
+
     low = high = k
-    while high < most and errors.get(high, math.inf) > error:
+    while high < most and not (errors[high] <= error or errors[high] == math.inf):
         low, high = high, min(2 * high, most)
         errors[high] = baseline(high)
-    matched = high > k and errors[high] <= error
-    while matched and high - low > 1:
-        middle = (low + high) // 2
-        errors[middle] = baseline(middle)
-        low, high = (low, middle) if errors[middle] <= error else (middle, high)
-    without = sorted(size for size, value in errors.items() if error < value < math.inf)
-    return high if matched else None, without
+    if errors[high] == math.inf:
+        halve(low, high, math.isinf)
+    matches = sorted(size for size, value in errors.items() if value <= error)
+    smallest = None
+    if matches:
+        below = max(size for size in errors if size < matches[0])
+        smallest = halve(below, matches[0], lambda value: value <= error)
+    return smallest, sorted(size for size, value in errors.items() if error < value < math.inf)

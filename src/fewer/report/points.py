@@ -98,6 +98,11 @@ class PointsStudy(Study):
         return int(np.searchsorted(self.used, self.ready.sample.size))
 
     @property
+    def largest_k(self) -> int:
+        """The number of distinct rows with weight, where rows are chosen one by one."""
+        return self.size if self.members is not None else len(self.ready.sample.weights)
+
+    @property
     def scope(self) -> str:
         """What there is to choose from, in words."""
         return f"of {self.size} rows"

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._result_display import proves
 from .._result_frame import columns_of, ours
+from .._validation import InvalidInput, as_number
 from ..options import IN_BLOCKS, refused
 from ..result import Result
 from ..tables.frames import take_rows
@@ -23,6 +24,14 @@ Baselines = Mapping[str, Callable[[int], float]]
 UNBOUNDED = 10**18
 """The number of units of studies that do not limit k: no budget is above this."""
 BLOCKS_NOTE = "read in blocks: baselines, held-out errors and pictures need the rows in memory"
+
+
+def as_share(x: Any) -> float:
+    """Return a share of the rows to hold out, between 0 and 1."""
+    share = as_number(x, "test")
+    if share >= 1.0:
+        raise InvalidInput(f"test must be a share below 1, got {share:g}", "test")
+    return share
 
 
 class Split(NamedTuple):
@@ -62,6 +71,11 @@ class Study(ABC):
     @abstractmethod
     def size(self) -> int:
         """The number of units to choose from."""
+
+    @property
+    def largest_k(self) -> int:
+        """The largest k that has an answer."""
+        return self.size
 
     @property
     def scope(self) -> str:
@@ -234,6 +248,8 @@ class BlocksStudy(Study):
     @property
     def scope(self) -> str:
         """What there is to choose from, in words."""
+        if self.unit == "bars":
+            return f"bars over {self.size} bins"
         scope = super().scope.replace("points", "rows")
         return f"{scope} for the rows" if self.job == "dims" else scope
 

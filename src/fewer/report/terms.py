@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_numbers, as_units, known
+from .._validation import Indices, InvalidInput, Vector, as_array, as_numbers, as_units, known
 from ..constraints.groups import as_groups
 from ..deadline import Deadline
 from ..jobs.terms.options import LOSSES, TermsOptions
@@ -23,7 +23,7 @@ from ..tables.prices import instant
 from ..threads import own_threads
 from .drawings import few_bars, tracks
 from .html import Html, join, tag
-from .study import Baselines, Split, Study, Table, kept_table
+from .study import Baselines, Split, Study, Table, as_share, kept_table
 
 TEST_SHARE = 0.3
 """The share of rows in order of time that is held out."""
@@ -56,7 +56,7 @@ class TermsStudy(Study):
         if data.names is None:
             A = data.X if sp.issparse(data.X) else as_numbers(data.X, "X")
             data = replace(data, X=A, names=list(range(A.shape[1]) if names is None else names))
-        data = replace(data, y=np.asarray(data.y, np.float64))
+        data = replace(data, y=np.asarray(as_array(data.y, "y"), np.float64))
         return cls(data, own, rows_to_test(data, test))
 
     @property
@@ -239,7 +239,7 @@ def rows_to_test(data: Tracked, test: Any) -> Indices | None:
     rule, limit = test
     known(rule, dict.fromkeys(("last", "from")), "test")
     if rule == "last":
-        return np.arange(r - min(max(round(limit * r), 1), r - 1), r)
+        return np.arange(r - min(max(round(as_share(limit) * r), 1), r - 1), r)
     if data.dates is None:
         raise InvalidInput("test: a date needs date, the column of dates", "test")
     rows = np.flatnonzero(data.dates >= instant(limit, "test"))

@@ -245,9 +245,11 @@ class _Record:
         """Keep a bound at or below the value; drop one that lies above it by more than rounding."""
         if self.bound is None or self.bound <= self.value:
             return
+        if self.bound - self.value <= self.tolerance:
+            self.bound = self.value
+            return
         least, rounding = getattr(self.objective, "lower_bound", -math.inf), self.rounding()
-        lowest = 0.0 <= least - self.value <= max(self.tolerance, rounding)
-        if self.bound - self.value <= self.tolerance or lowest:
+        if 0.0 <= least - self.value <= max(self.tolerance, rounding):
             self.bound = self.value
         elif self.bound - self.value <= rounding:
             self.bound = max(least, self.bound - rounding)

@@ -367,7 +367,7 @@ def _of_objects(name: Any, entries: npt.NDArray[Any], missing: Mask | None) -> C
 
             def values(convert: Callable[[Any], Any] = convert) -> Vector:
                 filled = np.full(len(entries), np.nan)
-                filled[present] = _converted(name, values_there, convert)
+                filled[present] = _converted(name, values_there, present, convert)
                 return filled
 
             return Column(name, kind, missing, values)
@@ -377,14 +377,20 @@ def _of_objects(name: Any, entries: npt.NDArray[Any], missing: Mask | None) -> C
     return Column(name, "category", missing, None, lambda: _numbered(values_there, present))
 
 
-def _converted(name: Any, values_there: list[Any], convert: Callable[[Any], Any]) -> Vector:
-    """Objects of one kind as numbers."""
-    try:
-        return np.array([convert(value) for value in values_there], np.float64)
-    except (OverflowError, ValueError) as error:
-        raise InvalidInput(
-            f"column {name!r} holds a number that is more than float64 can hold: {error}"
-        ) from None
+def _converted(
+    name: Any, values_there: list[Any], present: Mask, convert: Callable[[Any], Any]
+) -> Vector:
+    """Objects of one kind as numbers, in the rows where they are present."""
+    values = np.empty(len(values_there))
+    for i, value in enumerate(values_there):
+        try:
+            values[i] = convert(value)
+        except (OverflowError, ValueError) as error:
+            row = int(np.flatnonzero(present)[i])
+            raise InvalidInput(
+                f"column {name!r}, row {row}: {shown(value)} is more than float64 can hold: {error}"
+            ) from None
+    return values
 
 
 def _numbered(values_there: list[Any], present: Mask) -> tuple[npt.NDArray[Any], Indices]:

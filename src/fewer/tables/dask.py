@@ -64,7 +64,7 @@ class Partitions:
     @property
     def rows(self) -> int:
         """All rows."""
-        return int(self.ends[-1])
+        return int(self.ends[-1]) if self.parts else 0
 
     def between(self, start: int, stop: int) -> list[Any]:
         """The parts of the partitions with these rows, as delayed blocks."""
@@ -113,8 +113,9 @@ class DaskBlocks:
         """One graph: canonical blocks cut from partitions, summarised, merged in the fixed tree."""
         shared = delayed(plan, traverse=False)
         nodes: list[Any] = [
-            delayed(_worked)(work, self.between(start, start + rows), start, shared)
+            delayed(_worked)(work, self.between(start, stop), start, stop, shared)
             for start in range(0, self.rows, rows)
+            for stop in [min(start + rows, self.rows)]
         ]
         while len(nodes) > 1:
             groups = [nodes[i : i + FAN_IN] for i in range(0, len(nodes), FAN_IN)]
@@ -139,9 +140,14 @@ class DaskBlocks:
         return None if size / height(first.X) * self.rows > memory else self.head(self.rows)
 
 
-def _worked(work: Any, parts: list[Any], start: int, plan: Any) -> Any:
-    """One task: the block put together, and its summary."""
+def _worked(work: Any, parts: list[Any], start: int, stop: int, plan: Any) -> Any:
+    """One task: the block put together, and its summary; rows that partitions lost since they were counted are refused."""
     block = Block._make((*(None if part is None else stacked(part) for part in parts), start))
+    if height(block.X) != stop - start:
+        raise InvalidInput(
+            f"X: every pass must give the same rows; rows {start} to {stop - 1} were counted, now they are "
+            f"{height(block.X)}"
+        )
     return located(work, block, plan)
 
 

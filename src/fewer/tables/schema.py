@@ -33,7 +33,7 @@ from .missing import (
     refuse_missing,
     whole_rows,
 )
-from .names import known_name, quoted
+from .names import known_name, quoted, refuse_twins
 from .sketch import Sketch
 from .source import Block, Source
 
@@ -172,6 +172,7 @@ class Schema:
         if not used:
             raise nothing_to_use(table.names, unused, notes)
         names = tuple(column.name for column in used)
+        refuse_twins([name for name in table.names if name in set(names)])
         asked = [kinds.get(column.name, column.kind) for column in used]
         taken = tuple((recode or {}).get(kind, kind) for kind in asked)
         return cls(names, taken, tuple(table.names), notes=notes, ignored=unused, **how)

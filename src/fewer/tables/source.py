@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -180,8 +181,8 @@ class Stream:
     ahead: ReadAhead | None = None
     """The iterator, where there is only one pass."""
     in_memory: Block | None = None
-    seen: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Checksums of blocks by their rows."""
+    seen: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
+    """Checksums of the first rows by their number, wherever a block of any pass ended."""
     counts: dict[str, int] = field(default_factory=dict)
     """The most rows that a pass has shown, and the number of all rows once a pass has ended."""
 
@@ -216,26 +217,25 @@ class Stream:
         return replace(self, raw=raw, seen={}, counts={})
 
     def counted(self) -> Iterator[Block]:
-        """Blocks of a pass as they come; a pass with more or fewer rows than another is refused."""
+        """Blocks of a pass as they come; a pass with other rows than another is refused."""
         rows = 0
+        totals: list[tuple[int, ...]] = [(), (), ()]
         for block in self.raw():
             rows += height(block.X)
             if rows > self.counts.get("all", rows):
                 self._refuse(f"a pass had {self.counts['all']} rows, another one has more")
             self.counts["most"] = max(self.counts.get("most", 0), rows)
+            totals = list(map(checksum, block.parts, totals))
+            if self.seen.setdefault(rows, totals) != totals:
+                self._refuse(f"rows 0 to {rows - 1} differ between two passes")
             yield block
         if rows < self.counts.get("most", 0):
             self._refuse(f"a pass had {self.counts['most']} rows or more, another one has {rows}")
         self.counts["all"] = rows
 
     def blocks(self, rows: int) -> Iterator[Block]:
-        """Canonical blocks of a pass; one that differs from that of another pass is refused."""
-        for block in recut(self.counted(), rows):
-            stop = block.start + height(block.X)
-            total = sum(fingerprint(part) for part in block.parts if part is not None)
-            if self.seen.setdefault((block.start, stop), total) != total:
-                self._refuse(f"rows {block.start} to {stop - 1} differ between two passes")
-            yield block
+        """Canonical blocks of a pass."""
+        return recut(self.counted(), rows)
 
     def _refuse(self, reason: str) -> None:
         raise InvalidInput(f"{self.label}: every pass must give the same rows; {reason}")
@@ -304,29 +304,51 @@ def in_memory(block: Block) -> Stream:
     return Stream("X", lambda: iter([block]), pick, in_memory=block)
 
 
-def fingerprint(X: Any) -> int:
-    """A checksum of rows in their order, the same for the same values in every pass."""
-    X = gathered(X)
+def checksum(X: Any, before: Sequence[int] = ()) -> tuple[int, ...]:
+    """Continue checksums of rows by those of further ones, wherever rows are cut into blocks.
+
+    >>> X = np.arange(6.0).reshape(3, 2)
+    >>> checksum(X) == checksum(X[1:], checksum(X[:1])) != checksum(X[::-1])
+    True
+    """
+    if X is None or height(X) == 0:
+        return tuple(before)
+    both = zip(_entries(gathered(X)), chain(before, repeat(0)), strict=False)
+    return tuple(zlib.crc32(entries, total) for entries, total in both)
+
+
+def _entries(X: Any) -> list[bytes]:
+    """What rows hold, in their order; of a table hashes of its rows."""
+    library = library_of(X)
     if sp.issparse(X):
         rows = as_sparse(X, "a block").tocsr()
-        return sum(zlib.crc32(part) for part in (rows.data, rows.indices, rows.indptr))
-    library = library_of(X)
-    if library == "pandas":
+        arrays = [rows.data, rows.indices.astype(np.int64), np.diff(rows.indptr).astype(np.int64)]
+    elif library == "pandas":
         import pandas as pd
 
-        values = pd.util.hash_pandas_object(X, index=False).to_numpy()
+        try:
+            hashes = pd.util.hash_pandas_object(X, index=False)
+        except TypeError:  # of lists and other cells without a hash
+            hashes = pd.util.hash_pandas_object(X.astype(str), index=False)
+        arrays = [hashes.to_numpy()]
     elif library == "polars":
         frame = X.to_frame() if hasattr(X, "to_frame") else X
-        values = frame.hash_rows().to_numpy()
+        arrays = [frame.hash_rows().to_numpy()]
     elif library is not None:
         frame = narwhal(X)
-        columns = [frame] if not hasattr(frame, "iter_columns") else frame.iter_columns()
-        return sum((i + 1) * fingerprint(each.to_numpy()) for i, each in enumerate(columns))
+        columns = frame.iter_columns() if hasattr(frame, "iter_columns") else [frame]
+        arrays = [column.to_numpy() for column in columns]
     else:
-        values = read(X, "a block")
-    if values.dtype.hasobject:
-        return zlib.crc32(repr(values.tolist()).encode("utf-8", "surrogatepass"))
-    return zlib.crc32(np.ascontiguousarray(values).tobytes())
+        arrays = [read(X, "a block")]
+    return [_bytes(array) for array in arrays]
+
+
+def _bytes(values: Any) -> bytes:
+    """The values of an array as bytes."""
+    if not values.dtype.hasobject:
+        return bytes(np.ascontiguousarray(values).tobytes())
+    text = "".join(f"{value!r}\0" for value in values.ravel().tolist())
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _in_order(

@@ -51,6 +51,7 @@ def stop_early(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
     fitted, judge = (F.of_rows(part).near_one()[0] for part in (kept, out))
     first = positive(fitted, C, deadline.share(0.25))
     values, errors = [first.value], [squares(judge, first.p)]
+    more: dict[str, Any] = {"budget": 0.0} if solver in PERTURBING else {}
 
     def judge_step(progress: Progress) -> bool:
         if progress.n_iter >= len(values):  # an iterate, not a pause after it
@@ -59,7 +60,6 @@ def stop_early(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
         return watch(progress)
 
     if not deadline.passed:
-        more: dict[str, Any] = {"budget": 0.0} if solver in PERTURBING else {}
         half = deadline.share(0.5)
         minimize(fitted, C, solver, time_limit=half, rng=rng, callback=judge_step, **more)
     best = positive(F, C, deadline)
@@ -72,7 +72,7 @@ def stop_early(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
     if watch.stopped or deadline.passed:
         best = min(best, drive(F, C, single_step(first.p)), key=lambda result: result.value)
     elif as_good > 0 and enough < best.value:
-        best = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=far_enough)
+        best = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=far_enough, **more)
     status = Status.TIME_LIMIT if deadline.passed else Status.FINISHED
     status = Status.CALLBACK if watch.stopped else status
     return replace(in_units(replace(best, bound=None, status=status), exponent), seed=seed)

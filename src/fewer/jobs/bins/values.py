@@ -170,7 +170,7 @@ def finest(P: Empirical, k: int, seconds: float) -> Indices:
     sizes = cell_sizes(P, starts[:-1], starts[1:])
     limit = float(sizes.max())
     while limit > 0:
-        large = np.flatnonzero(sizes > limit)
+        large = np.flatnonzero((sizes > limit) & (np.diff(starts) > 1))
         if starts.size + large.size > most:
             break
         if not large.size:

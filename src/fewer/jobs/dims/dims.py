@@ -33,6 +33,7 @@ from ...rules import Rules
 from ...solvers.minimize import minimize
 from ...solvers.units import Affine
 from ...spaces import Lattice, States
+from ...tables.missing import nothing_whole
 from ...tables.source import source_of
 from .baskets import summary_of_lines
 from .options import OBJECTIVES, DimsOptions
@@ -169,7 +170,11 @@ class StateRows:
             heaviest = sp.csr_array(summary.largest[None].astype(table.dtype))
             table = sp.csr_array(sp.vstack([table, heaviest], format="csr"))
             counts = np.append(counts, summary.heavy)
-        if not counts.size or not counts.max() > 0:
+        if not counts.size:
+            raise (
+                nothing_whole() if summary.dropped else InvalidInput("X must have at least one row")
+            )
+        if not counts.max() > 0:
             raise InvalidInput("sample_weight must have a positive sum, got all zeros")
         if not counts.all():
             used = np.flatnonzero(counts)
@@ -345,7 +350,7 @@ def best_units(rows: StateRows, rules: Rules, options: DimsOptions) -> Result:
         seen = reachable_states(part, left)
         F: Any = KL(seen, seen.weights)
         mass = 1.0 if alive.all() else min(float(rows.weights[alive].sum()), 1.0)
-        change = Affine(shift=-math.log(mass))
+        change = Affine(shift=abs(math.log(mass)))
     else:
         F = squared_distance(rows, rules, free)
         change = Affine(factor=1.0 / getattr(F, "copies", 1))
@@ -424,7 +429,11 @@ def answer_directly(
         whole = rows.states()
         bound = float(np.square(np.delete(whole.weights, whole.face(indices))).sum())
         value = bound + (1.0 - Q) ** 2 * (1 / rows.size(indices))
-        bound = bound if kept and left.costs is not None else value
+        if kept and left.costs is not None:
+            most = math.log(rows.size(rules.include)) + left.most_worth(sizes)
+            bound = min(bound + (1.0 - Q) ** 2 * math.exp(-most), value)
+        else:
+            bound = value
     space = States(np.zeros((1, rows.n), np.int32), m=rows.shape)
     status = Status.OPTIMAL if value == bound else Status.FINISHED
     words, history = Words("columns", rows.n), np.array([value])

@@ -96,7 +96,9 @@ class DimsOptions(Options):
     def check(self) -> None:
         """Refuse options that contradict each other."""
         if (self.order is None) != (self.item is None):
-            raise InvalidInput("order and item go together: give both or neither")
+            raise InvalidInput(
+                "order and item go together: give both or neither", "order", [Fix("item")]
+            )
         if self.order is not None and self.sample_weight is not None:
             raise InvalidInput("sample_weight is for rows of a wide table, not for lines of orders")
 

@@ -65,7 +65,7 @@ class DimsSummary:
     """Rows of small codes as states, a CSR table (s, n), with their weights (s,), and what is only counted.
 
     `names` (n,) are those of the columns or None; `levels` the labels of each column
-    whose codes are no numbers. `rows` were read, of which `dropped` had missing values. `heavy` is the weight
+    whose codes are no numbers, and `masses` the weights of these labels, lost states included. `rows` were read, of which `dropped` had missing values. `heavy` is the weight
     of states that use more than `plan.most` columns, which no face holds; `lost` the weight of rare
     ones that did not fit into the memory: any face may hold them. `largest` (n,) are the largest
     codes.
@@ -77,6 +77,7 @@ class DimsSummary:
     plan: DimsPlan
     names: list[Any] | None = None
     levels: Mapping[int, Labels] = field(default_factory=dict)
+    masses: Mapping[int, Vector] = field(default_factory=dict)
     rows: int = 0
     dropped: int = 0
     heavy: float = 0.0
@@ -91,6 +92,7 @@ class DimsSummary:
         schema = plan.schema
         assert schema is not None  # noqa: S101 - only baskets have none, and are made otherwise
         names = list(schema.table) if is_frame(block.X) else None
+        parts: dict[int, Indices] = {}
         levels: dict[int, Labels] = {}
         if not schema.named:
             table = as_table(block.X, "X")
@@ -102,8 +104,9 @@ class DimsSummary:
             table = stack_columns(parts, read.numbers.shape[0], len(schema.table))
             weights, size = read.weight, read.size
         weights = np.ones(table.shape[0]) if weights is None else weights
+        masses = {i: label_masses(parts[i], weights, levels[i]) for i in levels}
         largest, dropped = largest_codes(table), size - table.shape[0]
-        return cls(table, weights, largest, plan, names, levels, size, dropped).fold()
+        return cls(table, weights, largest, plan, names, levels, masses, size, dropped).fold()
 
     @classmethod
     def merged(cls, parts: Sequence["DimsSummary"]) -> "DimsSummary":
@@ -120,6 +123,7 @@ class DimsSummary:
             table=sp.csr_array(sp.vstack([part.table for part in parts], format="csr")),
             weights=np.concatenate([part.weights for part in parts]),
             largest=np.max([part.largest for part in parts], axis=0),
+            masses={i: np.sum([part.masses[i] for part in parts], axis=0) for i in parts[0].masses},
             **counts,
         ).fold()
 
@@ -169,6 +173,15 @@ class DimsSummary:
         schema = self.plan.schema
         places = range(self.n) if schema is None else schema.places
         return np.setdiff1d(np.arange(self.n), places)
+
+    @property
+    def labelled(self) -> list[int]:
+        """The columns of labels; others may have `levels` too, where a missing value is a category."""
+        schema = self.plan.schema
+        if schema is None:
+            return []
+        kinds = zip(schema.places, schema.kinds, strict=True)
+        return sorted(place for place, kind in kinds if kind == "category")
 
     @property
     def notes(self) -> str:
@@ -221,15 +234,19 @@ class DimsSummary:
         rule = baseline if isinstance(baseline, str) else "auto"
         known(rule, dict.fromkeys(("auto", "mode", "zero")), "baseline")
         origin = np.zeros(n, np.int64)
-        if rule == "zero" and self.levels:
-            place, labels = next(iter(self.levels.items()))
+        if rule == "zero" and self.labelled:
+            place = self.labelled[0]
+            labels = self.levels[place]
             raise InvalidInput(
                 f"column {shown(names[place])} holds labels, none of which is zero; give baseline='mode', or "
                 f"baseline={{{names[place]!r}: {labels[0]!r}}} for one of them"
             )
-        moved = np.array(sorted(self.levels) if rule == "auto" else range(n), np.int64)
+        moved = np.array(self.labelled if rule == "auto" else range(n), np.int64)
         if rule != "zero" and moved.size:
             origin[moved] = heaviest_codes(self.table[:, moved], self.weights)
+            for place in self.masses if self.lost else ():
+                if place in moved:
+                    origin[place] = self.masses[place].argmax()
         if isinstance(baseline, Mapping):
             for name, label in baseline.items():
                 known_name(name, names, "baseline")
@@ -319,6 +336,11 @@ def read_codes(read: Any, schema: Schema) -> tuple[dict[int, Indices], dict[int,
             levels[place] = np.array([*range(last), None], object)
         parts[place] = codes
     return parts, levels
+
+
+def label_masses(codes: Indices, weights: Vector, labels: Labels) -> Vector:
+    """The weight of each label."""
+    return np.bincount(codes, weights, len(labels)).astype(np.float64)
 
 
 def are_codes(values: Vector) -> npt.NDArray[np.bool_]:
@@ -423,13 +445,16 @@ def unite_levels(parts: Sequence[DimsSummary]) -> Sequence[DimsSummary]:
 
 def relabel(part: DimsSummary, levels: Mapping[int, Labels]) -> DimsSummary:
     """A summary with other labels of some columns."""
-    columns, largest = sorted(levels), part.largest.copy()
+    columns, largest, masses = sorted(levels), part.largest.copy(), dict(part.masses)
     dense = part.table[:, columns].toarray()
     for j, place in enumerate(columns):
-        dense[:, j] = translate(dense[:, j], part.levels[place], levels[place])
+        numbers = translate(np.arange(len(part.levels[place])), part.levels[place], levels[place])
+        dense[:, j] = numbers[dense[:, j]]
+        masses[place] = label_masses(numbers, part.masses[place], levels[place])
         largest[place] = len(levels[place]) - 1
     table = replace_columns(part.table, np.array(columns, np.int64), dense)
-    return replace(part, table=table, levels={**part.levels, **levels}, largest=largest)
+    labels = {**part.levels, **levels}
+    return replace(part, table=table, levels=labels, masses=masses, largest=largest)
 
 
 def translate(codes: Indices, labels: Iterable[Any], others: Labels) -> Indices:

@@ -67,7 +67,8 @@ def _in_passes(source: Source, k: int, options: PointsOptions, most: bool) -> An
         if not plan.exact:
             second = source.fold("points-2", SecondSummary.bare, plan, SecondSummary.merged, rows)
         answer = _of_plan(plan, second, k, options, number, most)
-        own = _as_they_came(answer.result.rows, head.X)
+        filled = first.schema.fills is not None
+        own = None if filled else _as_they_came(answer.result.rows, head.X)
         own = source.take(answer.result.indices) if own is None else own
         answer = answer._replace(result=replace(answer.result, rows=own))
     return answer._replace(result=replace(answer.result, seed=seed))
@@ -87,7 +88,7 @@ def _as_they_came(rows: Any, head: Any) -> Any:
     if rows is None or not isinstance(head, np.ndarray) or head.ndim != 2:
         return None
     exact = head.dtype.itemsize <= (8 if head.dtype.kind == "f" else 4)
-    return np.asarray(rows).astype(head.dtype) if exact and not np.isnan(head).any() else None
+    return np.asarray(rows).astype(head.dtype) if exact else None
 
 
 def solve_summary(

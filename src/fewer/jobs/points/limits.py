@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._validation import Indices, InvalidInput, as_units, read, shown, unmasked
+from ..._validation import Fix, Indices, InvalidInput, as_units, read, shown, unmasked
 from ...constraints.groups import Groups, as_groups, limits_of_groups
 from ...constraints.sparse_simplex import SparseSimplex
 from ...spaces import Space
@@ -39,7 +39,8 @@ class Limits(NamedTuple):
         exclude = rows_named(options.exclude, labels, n, "exclude")
         clash = np.intersect1d(include, exclude)
         if clash.size:
-            raise InvalidInput(f"include and exclude must not overlap, both hold row {clash[0]}")
+            words = f"include and exclude must not overlap, both hold row {clash[0]}"
+            raise InvalidInput(words, "include", [Fix("exclude")])
         names: tuple[Any, ...] = ()
         groups = None
         if options.groups is not None:

@@ -31,6 +31,8 @@ from .sample import Sample
 from .target import Target, target_of
 from .units import solve_units
 
+BYTES_PER_ROW, BYTES_PER_LABEL_OR_WEIGHT = 24, 8
+"""Bytes for each row of X that indices and the answer take, and for each of labels and weights."""
 SEARCH_TIME_SHARE = 0.4
 """The share of what is left of a time limit that choosing rows may take where they are to move."""
 
@@ -129,6 +131,7 @@ def prepare(
     distinct = len(rows.split(sample)[0].weights)
     k = min(k, distinct) if not most or units is not None else k
     k = as_integer(k, "k", 1, distinct, "distinct rows")
+    check_memory(k, sample.size, options)
     comparison = Comparison(options.similarity, encoding=rows.encoding)
     if options.precomputed:
         comparison = of_matrix(finite_rows(X, sparse=False)[0])
@@ -145,6 +148,20 @@ def prepare(
     notes = [STANDARDIZED if named else "", *rows.notes, note, means, sample.note]
     own, target = rows.split(sample)
     return PreparedRows(X, rows, limits, units, own, target, comparison, notes)
+
+
+def check_memory(k: int, n: int, options: PointsOptions) -> None:
+    """Refuse a limit on memory in which not even the least that is kept fits."""
+    roles = [one for one in (options.labels, options.sample_weight) if one is not None]
+    each, memory = BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * len(roles), options.max_memory
+    if 8 * k * k > memory:
+        raise InvalidInput(
+            f"max_memory must hold k = {k} columns of at least {k} similarities, {8 * k * k} bytes, got {memory}"
+        )
+    if each * n > memory:
+        raise InvalidInput(
+            f"max_memory must hold {each} bytes for each of the {n} rows, {each * n} bytes, got {memory}"
+        )
 
 
 def search(

@@ -173,9 +173,12 @@ class TargetRows:
     def compare(
         self, rows: Any, labels: Indices | None, frequencies: Vector | None = None
     ) -> tuple[CandidateRows, RowSums]:
-        """Compare rows with the target, in random order where not all of it is compared."""
+        """Compare rows with the target, in random order where not all of it is compared.
+
+        Inner products take one sum over all of it.
+        """
         data, plan, until = self.data, self.plan, None
-        if plan.limited or plan.compared < plan.m:
+        if not self.similarity.plain and (plan.limited or plan.compared < plan.m):
             data = data.take(self.rng.choice(plan.m, plan.compared, replace=False))
             until = self.deadline.share(STAGE_TIME_SHARE)
         size = len(data.weights)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._validation import (
+    Fix,
     InvalidInput,
     Vector,
     as_array,
@@ -199,7 +200,11 @@ def conditions_of(
     if previous is None and max_turnover is None and constraints is None:
         return None
     if (previous is None) != (max_turnover is None):
-        raise InvalidInput("previous and max_turnover go together: give both or neither")
+        raise InvalidInput(
+            "previous and max_turnover go together: give both or neither",
+            "previous",
+            [Fix("max_turnover")],
+        )
     before = None if previous is None else weights_of(previous, names, n)
     if constraints is None:
         return Conditions(previous=before, max_turnover=max_turnover)

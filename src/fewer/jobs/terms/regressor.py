@@ -1,5 +1,6 @@
 """`FewerTerms`: the job terms as a scikit-learn regressor."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..._validation import Vector
+from ..._validation import Vector, gathered, is_frame
 from ...spaces import Atoms
-from ...tables.frames import is_table
+from ...tables.frames import is_table, names_of, take_columns
 from ...tables.source import is_lazy, lazily
 from ..estimator import Estimator, Learned, at_most, our_error, validated
 from .options import TermsOptions
@@ -28,8 +29,8 @@ class FewerTerms(
 
         min ‖X q - y‖² + ridge ‖q‖²   over q >= 0, Σ q = 1, at most k entries not zero
 
-    `missing`, `returns` and `date` act in `fit` only: `predict` takes what the columns then are. A
-    time limit is for all targets together.
+    `missing`, `returns` and `date` act in `fit` only: `predict` takes what the columns then are, and
+    passes over columns of a table that `fit` left out. A time limit is for all targets together.
 
     Parameters
     ----------
@@ -79,9 +80,13 @@ class FewerTerms(
         is_array = not is_lazy(X) and not is_table(X)
         if is_array and not cleans:
             X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
-        data = prepare(X, y, options).of_features()
+        table = prepare(X, y, options)
+        data = table.of_features()
+        self._left_out = set(table.names or ()).difference(data.names or ())
+        if is_frame(y):
+            data = replace(data, y=data.y.reshape(len(data.y), -1))
         if is_array and cleans:
-            validated(self, data.X, data.y, y_numeric=True)
+            validated(self, data.X, data.y, y_numeric=True, multi_output=True)
         self.n_features_in_ = data.X.shape[1]
         if data.names is not None and all(isinstance(name, str) for name in data.names):
             self.feature_names_in_ = np.array(data.names, object)
@@ -107,6 +112,10 @@ class FewerTerms(
         check_is_fitted(self)
         if is_lazy(X):
             return lazily(X, self.predict, None)  # type: ignore[no-any-return]
+        if is_frame(X) and self._left_out:
+            X = gathered(X)
+            used = [i for i, name in enumerate(names_of(X)) if name not in self._left_out]
+            X = take_columns(X, used)
         X = validated(self, X, accept_sparse="csc", reset=False)
         return np.asarray(X @ self.coef_.T)
 
