@@ -19,8 +19,8 @@ class Objective(Protocol):
     - `smoothness`, infinite: beta with F[q] <= F[p] + <dF/dp, q - p> + beta/2 ‖q - p‖²
     - `lower_bound`, -infinite: no distribution has a lower value; `lower_bound_for(entries)`: none
       on at most so many entries; `lower_bound_attained`, False: some distribution has that value
-    - `scale`, the median of abs(F) over some distributions: the size, above zero, of the terms that F is
-      summed from, of ‖Ap - b‖² the squared lengths of the columns; rounding is measured by it
+    - `scale`, the median of abs(F) over some distributions: the size, above zero, of the terms that
+      F is summed from, of ‖Ap - b‖² the squared lengths of the columns; rounding is measured by it
     - `slope_error(value)`, 0: how far rounding may move an entry of `slopes` where F has this value
     - `work`: multiplications so far, about, so that a budget does not depend on the machine;
       `entry_cost`, 1: those for one entry of a quadratic's H
