@@ -45,7 +45,7 @@ Check = Callable[[Path, signal.Signals | None, int, str], list[str]]
 
 
 def next_run(folder: Path, arguments: list[str], check: Check) -> list[str]:
-    """Run the command once more, with nothing in its way: it cleans up and ends well."""
+    """Run the command once more, with nothing in its way: it ends well."""
     code, err = finish(begin(folder, arguments, fresh=False))
     return [
         f"the next run: {problem}"
@@ -68,7 +68,7 @@ def files() -> tuple[list[str], Callable[[Path], Path], Check]:
         new = code == 0 or NOTHING not in err
         return (
             heeded(sign, code, err)
-            + left_over(folder)
+            + (left_over(folder) if sign else [])  # kill -9 leaves the part that was begun
             + whole_problems(folder, must_be_new=new, must_be_old=not new)
         )
 

@@ -372,3 +372,10 @@ def test_numbers_with_a_category_for_missing_ones_start_from_zero(baseline):
 def test_tables_without_an_answer_are_refused(table, options, message):
     with pytest.raises(InvalidInput, match=message):
         dims(table, 1, **options)
+
+
+def test_an_infinite_item_is_counted_without_a_warning():
+    lines = pd.DataFrame({"order": ["a", "b", "b"], "item": [1.0, np.inf, np.inf]})
+    result = fewer.dims(lines, 1, order="order", item="item", rng=0)
+    assert len(result.labels) == 1
+    assert round(math.exp(-result.value), 9) == 0.5

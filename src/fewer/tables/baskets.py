@@ -120,7 +120,9 @@ def levels_of(column: Column) -> Levels:
             f"column {shown(column.name)} holds {column.dtype}; expected texts or numbers"
         )
     values, codes = column.levels
-    whole = column.kind == "number" and bool((values == np.floor(values)).all())
+    whole = False
+    if column.kind == "number":
+        whole = bool(((values == np.floor(values)) & (np.abs(values) < 2.0**63)).all())
     return Levels(values.astype(np.int64) if whole else values, codes)
 
 
