@@ -199,9 +199,11 @@ def below_array(X: Any, other: Any, option: str, missing: bool) -> Any:
     arrays = [
         as_csr(part, option) if sp.issparse(part) else numbers_of(part) for part in (X, other)
     ]
-    if arrays[0].shape[1] != arrays[1].shape[1] or 0 in arrays[1].shape:
+    width, other_width = (part.shape[1:] for part in arrays)
+    if len(width) != 1 or width != other_width or 0 in arrays[1].shape:
+        columns = width[0] if width else "columns"
         raise InvalidInput(
-            f"{option} must have shape (rows, {arrays[0].shape[1]}) with the columns of X, got {arrays[1].shape}"
+            f"{option} must have shape (rows, {columns}) with the columns of X, got {arrays[1].shape}"
         )
     entries = arrays[1].data if sp.issparse(other) else arrays[1]
     wrong = np.isinf(entries) if missing else ~np.isfinite(entries)
