@@ -221,6 +221,8 @@ def open_csv(path: Path, label: str) -> FileTable:
 def by_head(path: Path, label: str, dialect: Dialect, *notes: str) -> CsvTable:
     """The columns by what their first rows show."""
     stamp, names = stamp_of(path), dialect.names
+    if not names:
+        raise InvalidInput(f"{label}: has no columns, or is changed while it is read")
     rows = max(min(HEAD_ROWS, HEAD_CELLS // len(names)), 20)
     head = pl.read_csv(path, n_rows=rows, **dialect.layout({}))
     if head.height == 0:
