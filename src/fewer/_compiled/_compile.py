@@ -29,7 +29,7 @@ def compiled(function: F, nogil: bool = False) -> F:
 
 
 def compiled_for_threads(function: F) -> F:
-    """The same for functions that several threads run at once, each on arrays of its own."""
+    """Compile a function that several threads run at once, each on arrays of its own."""
     return compiled(function, nogil=True)
 
 

@@ -1,4 +1,4 @@
-"""What is hot in a local search: pivots of the response table (engines/response_table.py), and the values of moves.
+"""Inner loops of a local search: pivots of the response table (search/response_table.py), and the values of moves.
 
 Loops are written out, as each NumPy call compiles functions of its own.
 """

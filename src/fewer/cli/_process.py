@@ -71,7 +71,7 @@ def handle(taker: "Any") -> None:
 
 
 def seen() -> bool:
-    """Whether there was a Ctrl-C."""
+    """Return True after a Ctrl-C."""
     return _seen
 
 

@@ -186,7 +186,7 @@ class FirstSummary:
     def _drawn_again(
         parts: Sequence["FirstSummary"], starts: Sequence[int], total: float
     ) -> RowSet:
-        """Of the draws of blocks as many in all: each comes from a block by its weight, and none is used twice."""
+        """Merge the draws of blocks into as many: each comes from a block by its weight, none is used twice."""
         plan, keys = parts[0].plan, [part.drawn.keys.sum(dtype=np.uint64) for part in parts]
         rng = np.random.default_rng([plan.seed, 3, *map(int, keys)])
         shares = np.array([part.columns.total for part in parts]) / (total or 1.0)

@@ -26,7 +26,7 @@ LEAF_ROWS = 1024
 MIN_KEPT, KEPT_PER_POINT = 200, 4
 """Rows that stand for a block: at least so many, and so many for each point."""
 JITTER = 1e-10
-"""What is added to the diagonal, relative to it: rows may be nearly equal."""
+"""The share of the diagonal that is added to it: rows may be nearly equal."""
 
 
 class OnePassPlan(NamedTuple):

@@ -81,7 +81,7 @@ class RowInput:
         gone = rows[self.kept[at] != rows]
         if gone.size:
             raise InvalidInput(
-                f"{name} names row {gone[0]}, which is left out, for a value is missing in it"
+                f"{name} names row {gone[0]}, which is left out: it has a missing value"
             )
         return at
 
@@ -314,5 +314,5 @@ def refuse_continuous(classes: Vector, size: int) -> None:
     ):
         raise InvalidInput(
             f"labels must be classes, got {len(classes)} different numbers such as {classes[0]:g} and "
-            f"{classes[1]:g} in {size} rows; leave them away, or bin them first"
+            f"{classes[1]:g} in {size} rows; drop labels, or bin them first"
         )

@@ -117,7 +117,7 @@ class WorkPlan:
 
     @property
     def limited(self) -> bool:
-        """Whether there is a time limit."""
+        """True where there is a time limit."""
         return self.limit < math.inf
 
     @property
