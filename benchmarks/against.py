@@ -1,14 +1,16 @@
 """The calls of this version and of a commit on the same inputs, in one run.
 
-Each version has one process on one thread. For each input both are called in turn, `--repeats` times with the same
-seed (five times as often where a call takes less than 0.1 s). The least CPU time counts; a call that had to compile,
-or to load compiled code, does not. Answers are judged by `referee.py`, not by what the versions report. Values below
-the floor of an input, 1e-12 of its scale, count as the floor.
+Each version has one process on one thread. For each input both are called in turn, `--repeats`
+times with the same seed (five times as often where a call takes less than 0.1 s). The least CPU
+time counts; a call that had to compile, or to load compiled code, does not. Answers are judged by
+`referee.py`, not by what the versions report. Values below the floor of an input, 1e-12 of its
+scale, count as the floor.
 
-Exit status 1 means that a limit is broken: those on the geometric mean and the worst of the ratios new / old, of values
-and of seconds (--mean-value, --worst-value, --mean-seconds, --worst-seconds). Inputs on which the old version gave a
-bound above 0 after 8 s of wall time or more (it ran a proof) are marked, and the limits on seconds leave them out.
-Besides default calls there are calls with options, on data in blocks and by the command (calls.py).
+Exit status 1 means that a limit is broken: those on the geometric mean and the worst of the ratios
+new / old, of values and of seconds (--mean-value, --worst-value, --mean-seconds, --worst-seconds).
+Inputs on which the old version gave a bound above 0 after 8 s of wall time or more (it ran a proof)
+are marked, and the limits on seconds leave them out. Besides default calls there are calls with
+options, on data in blocks and by the command (calls.py).
 
 Run: python benchmarks/against.py COMMIT [--only points] [--repeats 3] [--data DIR]
 """
@@ -48,7 +50,10 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """What one version gave: the referee's value, the least CPU and wall time; `wrong` says why it does not count."""
+    """What one version gave: the referee's value, the least CPU and wall time.
+
+    `wrong` says why it does not count.
+    """
 
     value: float = math.nan
     seconds: float = math.nan
@@ -155,7 +160,10 @@ def enough(answers: list[dict[str, Any]], repeats: int) -> int:
 def repeated(
     versions: list[Version], call: dict[str, Any], repeats: int
 ) -> list[list[dict[str, Any]]]:
-    """The answers of both versions, called in turn; one that needed new compiled code does not count."""
+    """The answers of both versions, called in turn.
+
+    One that needed new compiled code does not count.
+    """
     collected: list[list[dict[str, Any]]] = [[] for _ in versions]
     for _ in range(SHORT_REPEATS * repeats + WARM_UPS):
         for version, answers in zip(versions, collected, strict=True):
@@ -187,7 +195,10 @@ def compared(
     return Row(call.job, call.title, FLOOR_SHARE * referee.scale, old, new)
 
 
-HEAD = f"{'input':58s} {'old value':>11s} {'new value':>11s} {'ratio':>7s} {'old s':>8s} {'new s':>8s} {'ratio':>6s}"
+HEAD = (
+    f"{'input':58s} {'old value':>11s} {'new value':>11s} {'ratio':>7s} {'old s':>8s} {'new s':>8s}"
+    f" {'ratio':>6s}"
+)
 
 
 def line(row: Row) -> str:
@@ -259,7 +270,8 @@ def main() -> int:
     if absent:
         print(f"not in {options.data}, so their inputs are skipped: {', '.join(absent)}")
     print(
-        f"new / old; old is {options.commit}; values below {FLOOR_SHARE:g} of their scale count as that\n{HEAD}"
+        f"new / old; old is {options.commit}; values below {FLOOR_SHARE:g} of their scale count as"
+        f" that\n{HEAD}"
     )
     rows = []
     with (

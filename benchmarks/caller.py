@@ -1,9 +1,10 @@
 """One version of `fewer` in a process of its own: reads calls as lines of JSON, writes an answer in JSON to each.
 
-A call: {"job", "road", "input": path of an npz, "k", "options": {...}, "seed"}. An answer: {"indices", "weights" (None
-for dims), "seconds" (CPU time), "wall" (seconds of wall time), "compiled" (how many compiled functions of the package
-came with this call), "proof" (whether a bound above 0 is proven)} or {"error"}.
-Run by `versions.Version` with the folder of the package as its argument.
+A call: {"job", "road", "input": path of an npz, "k", "options": {...}, "seed"}. An answer:
+{"indices", "weights" (None for dims), "seconds" (CPU time), "wall" (seconds of wall time),
+"compiled" (how many compiled functions of the package came with this call), "proof" (whether a
+bound above 0 is proven)} or {"error"}. Run by `versions.Version` with the folder of the package as
+its argument.
 """
 
 import faulthandler

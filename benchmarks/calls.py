@@ -18,7 +18,9 @@ PRICES = {"Hang Seng": "orlib1_hangseng31_prices", "FTSE": "orlib3_ftse89_prices
 
 @dataclass(frozen=True)
 class Call:
-    """One call by a road: "memory", "blocks" or "command". `make(data)` gives its arrays and the referee.
+    """One call by a road: "memory", "blocks" or "command".
+
+    `make(data)` gives its arrays and the referee.
 
     Arrays named "0" and "1" are arguments by position, the others by name.
     """

@@ -12,7 +12,8 @@ MARKER, END = (
     "<!-- end of what was written -->\n",
 )
 CURVE = re.compile(
-    r"^\| (points|bins|terms|dims) \| (\w+) \| fewer (\w+) \| ([^|]+) \| ([^|]+) \|[^|]*\| ([^|]+) \|",
+    r"^\| (points|bins|terms|dims) \| (\w+) \| fewer (\w+) \| ([^|]+) \| ([^|]+) \|[^|]*\|"
+    r" ([^|]+) \|",
     re.MULTILINE,
 )
 AXES = {

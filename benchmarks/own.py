@@ -15,7 +15,10 @@ from threadpoolctl import threadpool_limits
 FIRST = {
     "bins": "fewer.bins(counts=rng.integers(0, 99, 300), k=10)",
     "dims": "fewer.dims(rng.random((300, 20)) < 0.2, 5, rng=0)",
-    "terms": "fewer.terms(rng.standard_normal((40, 30)), rng.standard_normal(40), 3, solver='exchange', rng=0)",
+    "terms": (
+        "fewer.terms(rng.standard_normal((40, 30)), rng.standard_normal(40), 3, solver='exchange',"
+        " rng=0)"
+    ),
     "points": "fewer.points(rng.standard_normal((300, 4)), 10, solver='exchange', rng=0)",
 }
 
@@ -64,7 +67,10 @@ def iterations(quick: bool) -> list[dict[str, Any]]:
         one()
         took, floor = median(one() for _ in range(3)), A.nbytes / speed
         what = f"IHT iteration, A {r} x {n}, k = 100"
-        note = f"floor {1e3 * floor:.3g} ms ({A.nbytes / 1e6:.0f} MB read once): {took / floor:.2f} times the floor"
+        note = (
+            f"floor {1e3 * floor:.3g} ms ({A.nbytes / 1e6:.0f} MB read once): {took / floor:.2f}"
+            " times the floor"
+        )
         rows.append({"what": what, "value": 1e3 * took, "unit": "ms", "note": note})
     space = Lattice(15, 2)
     q = np.zeros(space.size)
@@ -106,13 +112,17 @@ IMPORTS = (
 
 
 def imports(repeats: int = 5) -> Iterator[dict[str, Any]]:
-    """CPU time of importing, in fresh interpreters, in turn; `points` beside the nearest class of scikit-learn."""
+    """CPU time of importing, in fresh interpreters, in turn.
+
+    `points` beside the nearest class of scikit-learn.
+    """
     taken: dict[str, list[float]] = {statement: [] for statement in IMPORTS}
     for _ in range(repeats + 1):
         for statement, times in taken.items():
             times.append(
                 python(
-                    f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
+                    f"import time; t = time.process_time(); {statement}; print(time.process_time()"
+                    " - t)"
                 )
             )
     best = {

@@ -178,11 +178,13 @@ def lines(place: Any, rows: list[Row], key: str) -> None:
         place.plot(
             *zip(*points, strict=True),
             "o-" if mine else "s--",
-            color=OURS
-            if mine
-            else THEIRS
-            if name.endswith("re-optimised") or len(groups) == 2
-            else LIGHT,
+            color=(
+                OURS
+                if mine
+                else THEIRS
+                if name.endswith("re-optimised") or len(groups) == 2
+                else LIGHT
+            ),
             lw=2 if mine else 1,
             ms=5 if mine else 3,
             label=f"{name} ~ {power:.2f}" if power == power else name,

@@ -1,11 +1,13 @@
 """How the gap of `exact` falls with seconds: terms with 31 to 457 columns, points with 150 to 1,797 rows.
 
-    python benchmarks/proofs.py --data DIR [--marks 1,10,60] [--k 10] [--inputs hangseng31 ftse89 ...]
+    python benchmarks/proofs.py --data DIR [--marks 1,10,60] [--k 10] [--inputs hangseng31 ftse89
+    ...]
 
-DIR holds `index_tracking.npz` (OR-Library's Hang Seng and FTSE 100, and the S&P 500 of 2010); without it only made-up
-inputs are run: returns of a market, ten sectors and noise over 290 weeks, with an index of all columns. Seconds are
-those of the processor, of one thread, so that a busy machine gives much the same table; the search before the proof is
-counted. A cell is 1 - bound / value, or "proven", where the last column has the seconds it took.
+DIR holds `index_tracking.npz` (OR-Library's Hang Seng and FTSE 100, and the S&P 500 of 2010);
+without it only made-up inputs are run: returns of a market, ten sectors and noise over 290 weeks,
+with an index of all columns. Seconds are those of the processor, of one thread, so that a busy
+machine gives much the same table; the search before the proof is counted. A cell is 1 - bound /
+value, or "proven", where the last column has the seconds it took.
 """
 
 import argparse

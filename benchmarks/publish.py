@@ -1,12 +1,15 @@
-"""Put runs into docs/benchmarks.md and the README, between their markers; nothing else of either is touched.
+"""Put runs into docs/benchmarks.md and the README, between their markers.
+
+Nothing else of either is touched.
 
     python benchmarks/publish.py [build/again ...] build/bench
     python benchmarks/publish.py --readme build/bench
 
-Written: the summary, what unseen data gave, all tables and plots, and the README's table, each with the command, the
-commit and the machine of its run; the short table of costs in docs/how-to-choose.md is taken from the page. Several
-runs become one page that names every command; those that replace some rows of a run come before it. What no run has
-(unseen data, say) stays as it is. With --readme the README's rows are printed and nothing is written.
+Written: the summary, what unseen data gave, all tables and plots, and the README's table, each with
+the command, the commit and the machine of its run; the short table of costs in
+docs/how-to-choose.md is taken from the page. Several runs become one page that names every command;
+those that replace some rows of a run come before it. What no run has (unseen data, say) stays as it
+is. With --readme the README's rows are printed and nothing is written.
 """
 
 import json
@@ -46,7 +49,10 @@ def measured(path: Path) -> Groups:
 
 
 def joined(runs: list[Path], into: Path) -> None:
-    """The rows of all runs in one directory, with all commands; of a method on an input the first run counts."""
+    """The rows of all runs in one directory, with all commands.
+
+    Of a method on an input the first run counts.
+    """
     for name in ("results", "curves", "own", "unseen"):
         taken: Groups = {}
         for run in runs:
@@ -70,7 +76,10 @@ def several(heads: list[dict[str, Any]]) -> dict[str, Any]:
 def told(head: dict[str, Any]) -> str:
     """How the numbers of a run were taken, in one line."""
     minutes = f", {head['seconds'] / 60:.0f} minutes" if "seconds" in head else ""
-    return f"Measured by `{head['command']}` at commit {head['commit']}{minutes}. Machine: {head['machine']}."
+    return (
+        f"Measured by `{head['command']}` at commit {head['commit']}{minutes}. Machine:"
+        f" {head['machine']}."
+    )
 
 
 def summarised(rows: list[tables.Row], head: dict[str, Any], picture: str) -> str:

@@ -7,7 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 SAMPLED_ROWS = 1000
-"""Evenly spaced rows from which the median distance is taken where there are more than twice as many."""
+"""Evenly spaced rows from which the median distance is taken where there are more than twice as
+many."""
 EXACT_ROWS = 20_000
 """Rows up to which all pairs are compared; a mixture with more is known in closed form."""
 BLOCK_ROWS = 1000
@@ -33,7 +34,10 @@ def fault(n: int, k: int, indices: np.ndarray, weights: np.ndarray | None, **lim
         or positive.min() < low - SLACK
         or positive.max() > high + SLACK
     ):
-        return f"weights in [{weights.min():g}, {weights.max():g}] of sum {weights.sum():g}, allowed [{low:g}, {high:g}]"
+        return (
+            f"weights in [{weights.min():g}, {weights.max():g}] of sum {weights.sum():g}, allowed"
+            f" [{low:g}, {high:g}]"
+        )
     missing = sorted(set(limits.get("include", ())) - set(indices.tolist()))
     if missing:
         return f"columns {missing} are not included"
@@ -95,10 +99,12 @@ class Coverage:
 
 
 class Mmd:
-    """MMD² of weighted rows to all rows, rbf with the median distance for its width; across labels nothing is similar.
+    """MMD² of weighted rows to all rows, rbf with the median distance for its width.
 
-    With `centres` (m, d) the rows are an equal mixture of unit Gaussians around them, and past EXACT_ROWS rows
-    the answer is compared with that mixture.
+    Across labels nothing is similar.
+
+    With `centres` (m, d) the rows are an equal mixture of unit Gaussians around them, and past
+    EXACT_ROWS rows the answer is compared with that mixture.
     """
 
     scale = 1.0

@@ -1,17 +1,17 @@
 """`fewer` beside every peer, quality and time on the same inputs in one run.
 
-    python benchmarks/run.py [--job points|bins|terms|dims|core] [--quick] [--peers a,b] [--out DIR] [--data DIR]
-    python benchmarks/run.py --resume
-    python benchmarks/run.py --part files --data DIR
+    python benchmarks/run.py [--job points|bins|terms|dims|core] [--quick] [--peers a,b] [--out DIR]
+    [--data DIR] python benchmarks/run.py --resume python benchmarks/run.py --part files --data DIR
 
-The last runs on files of yours: every csv, npz and DEBD table of DIR, or the one file that DIR is, each for the job
-that its shape and content suit (benchmarks/problems/files.py), which is printed.
+The last runs on files of yours: every csv, npz and DEBD table of DIR, or the one file that DIR is,
+each for the job that its shape and content suit (benchmarks/problems/files.py), which is printed.
 
-Each peer (benchmarks/peers) runs in a process of its own, on one core, under a budget of seconds for each method and
-input; a crash or a hang costs its own row. Written to --out after each answer: results.csv, own.csv, unseen.csv (public
-data that nothing was tuned on, benchmarks/unseen.py) and curves.csv; at the end tables.md, and plots of quality against
-time and of time and memory against size. A run that was ended, or was over its --minutes, is completed by --resume, and
-can be published as it is. Real data (--data) is used where the files are there.
+Each peer (benchmarks/peers) runs in a process of its own, on one core, under a budget of seconds
+for each method and input; a crash or a hang costs its own row. Written to --out after each answer:
+results.csv, own.csv, unseen.csv (public data that nothing was tuned on, benchmarks/unseen.py) and
+curves.csv; at the end tables.md, and plots of quality against time and of time and memory against
+size. A run that was ended, or was over its --minutes, is completed by --resume, and can be
+published as it is. Real data (--data) is used where the files are there.
 """
 
 import argparse
@@ -51,9 +51,11 @@ CURVES = {
     "scikit-learn": {"terms": ["OMP"]},
     "greedy by NumPy": {"dims": ["greedy"]},
 }
-"""Cost curves are of the searches of `fewer` (proofs end by the clock), with a light peer for scale."""
+"""Cost curves are of the searches of `fewer` (proofs end by the clock), with a light peer for
+scale."""
 MINUTES = 55.0
-"""No method is begun after these, and --resume completes the run: so `make bench` keeps to an hour."""
+"""No method is begun after these, and --resume completes the run: so `make bench` keeps to an hour.
+"""
 QUICK_BUDGET, BUDGET = 5.0, 15.0
 ENDED = Event()
 """Set where the run was interrupted: no worker is started any more."""
@@ -77,7 +79,10 @@ def lines_of(process: subprocess.Popen[str], patience: float) -> Iterator[dict[s
 def run_peer(
     peer: Peer, tasks: list[tuple[Case, str]], options: Namespace, core: int | None
 ) -> Iterator[tuple[Case, str, dict]]:
-    """Every task's outcome; a worker that dies or is silent for too long is started again after the task it was at."""
+    """Every task's outcome.
+
+    a worker that dies or is silent for too long is started again after the task it was at.
+    """
     while tasks and not ENDED.is_set():
         at, silent, process = 0, False, started(peer, tasks, options, core)
         try:

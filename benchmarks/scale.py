@@ -1,9 +1,10 @@
 """Files larger than memory through the command, beside the time in which polars reads them: a table for docs/scaling.md.
 
-    python benchmarks/scale.py [--rows 50000000] [--baskets 100000000] [--max-memory 1GB] [--folder build/scale]
+    python benchmarks/scale.py [--rows 50000000] [--baskets 100000000] [--max-memory 1GB] [--folder
+    build/scale]
 
-Each run is a process of its own: seconds on the clock and of the processor, and the peak of its memory, which
-includes the interpreter and all libraries. The files are made once, under --folder.
+Each run is a process of its own: seconds on the clock and of the processor, and the peak of its
+memory, which includes the interpreter and all libraries. The files are made once, under --folder.
 """
 
 import argparse

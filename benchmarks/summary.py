@@ -1,8 +1,9 @@
 """The first table of the page: for each input the default call of `fewer` beside the best peer.
 
-Value at equal time: the lowest value among the peers' rows that took no more CPU time than the default call, divided by
-the default call's value. Time at equal value: the least CPU time among the peers' rows whose value is no higher than
-the default call's, divided by the default call's time. Above 1 is good for `fewer` in both; below 1 it is behind.
+Value at equal time: the lowest value among the peers' rows that took no more CPU time than the
+default call, divided by the default call's value. Time at equal value: the least CPU time among the
+peers' rows whose value is no higher than the default call's, divided by the default call's time.
+Above 1 is good for `fewer` in both; below 1 it is behind.
 """
 
 import math
@@ -120,7 +121,10 @@ def line(one: Standing) -> str:
     values = told(one.at_equal_time, "🔴" if one.is_behind else "", "no peer is as fast")
     sooner = "" if not one.is_slower else "🟡" if one.proves_more else "🔴"
     times = told(one.at_equal_value, sooner, "no peer gets there")
-    return f"| {one.job} | {one.case} | {ours['value']:.4g}{proven} in {ours['cpu']:.3g} s | {peer} | {values} | {times} |"
+    return (
+        f"| {one.job} | {one.case} | {ours['value']:.4g}{proven} in {ours['cpu']:.3g} s | {peer} |"
+        f" {values} | {times} |"
+    )
 
 
 def summary(rows: list[Row]) -> list[str]:
@@ -149,9 +153,11 @@ def summary(rows: list[Row]) -> list[str]:
     compared = [one for one in places if one.best is not None]
     better = sum(no_worse(one.ours["value"], one.best["value"]) for one in compared)
     lines += [
-        f"{len(compared)} inputs with an answer of a peer. At {better} of them no peer has a better value than the "
-        f"default call at any time; at {len(behind)} a peer has a better one in no more time, at {len(slower)} a peer "
-        "has that value sooner.",
+        (
+            f"{len(compared)} inputs with an answer of a peer. At {better} of them no peer has a"
+            f" better value than the default call at any time; at {len(behind)} a peer has a better"
+            f" one in no more time, at {len(slower)} a peer has that value sooner."
+        ),
         "",
     ]
     return [*lines, *(f"- {sentence}" for sentence in marked(behind, slower)), ""]
@@ -164,8 +170,8 @@ def marked(behind: list[Standing], slower: list[Standing]) -> list[str]:
         for one in behind
     ]
     return lost + [
-        f"{one.case}: {label(one.racer)} needs {one.racer['cpu']:.3g} s for {one.racer['value']:.4g}"
-        + (", without the proof." if one.proves_more else ".")
+        f"{one.case}: {label(one.racer)} needs {one.racer['cpu']:.3g} s for"
+        f" {one.racer['value']:.4g}" + (", without the proof." if one.proves_more else ".")
         for one in slower
     ]
 
@@ -197,7 +203,10 @@ def readme(rows: list[Row]) -> list[str]:
 
 
 def panel(axis: Any, shown: list[tuple[float, str]], none: str) -> None:
-    """A ratio for each input on a logarithmic axis; where there is no such peer, an arrow at the right end."""
+    """A ratio for each input on a logarithmic axis.
+
+    Where there is no such peer, an arrow at the right end.
+    """
     for at, (value, colour) in enumerate(shown):
         if math.isnan(value):
             axis.scatter(0.97, at, marker=">", c=GREY, s=24, transform=axis.get_yaxis_transform())
@@ -211,7 +220,10 @@ def panel(axis: Any, shown: list[tuple[float, str]], none: str) -> None:
 
 
 def draw(rows: list[Row], path: Path) -> bool:
-    """Both ratios of every input on one picture, above 1 to the right; whether there was anything to draw."""
+    """Both ratios of every input on one picture, above 1 to the right.
+
+    Whether there was anything to draw.
+    """
     places = standings(rows)[::-1]
     if not places:
         return False

@@ -34,7 +34,8 @@ REASONS = {
 """Why a method of `fewer` may be behind a peer; others have no excuse."""
 Row = dict[str, Any]
 BETTER = 1e-4
-"""Relative differences of quality below this are none; equal optima differ by rounding and by solvers' tolerances."""
+"""Relative differences of quality below this are none; equal optima differ by rounding and by
+solvers' tolerances."""
 FLOOR = 1e-9
 """Values below this are zero for a comparison."""
 
@@ -266,7 +267,8 @@ def curve_table(rows: list[Row]) -> list[str]:
         sizes = ", ".join(f"{row['size']:,.0f}" for row in line)
         powers = [cell(exponent(pairs), ".2f") for pairs in (seconds, peaks)]
         lines.append(
-            f"| {job} | {axis} | {name} | {sizes} | {lists[0]} | {powers[0]} | {lists[1]} | {powers[1]} |"
+            f"| {job} | {axis} | {name} | {sizes} | {lists[0]} | {powers[0]} | {lists[1]} |"
+            f" {powers[1]} |"
         )
     return lines
 

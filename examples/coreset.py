@@ -1,7 +1,8 @@
 """Train on a few weighted rows of a table in place of all: a coreset, and why its weights must be counts.
 
-`FewerPoints.counts_` says how many rows each kept one stands for. As `sample_weight` of a model they leave its
-regularisation what it is on all rows; weights that sum to one would let it dominate. The command writes the same rows:
+`FewerPoints.counts_` says how many rows each kept one stands for. As `sample_weight` of a model
+they leave its regularisation what it is on all rows; weights that sum to one would let it dominate.
+The command writes the same rows:
 
     fewer points train.csv -k 60 --label churn -o coreset.csv
 

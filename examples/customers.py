@@ -1,8 +1,8 @@
 """A few customers that stand for all: from a file of mixed columns to weighted rows in a file.
 
-The table has numbers, categories, dates, booleans, missing values and an identifier. `fewer.points` scales the numbers,
-compares the categories by equality, leaves the identifier out and says so. The command does the same with the same
-options:
+The table has numbers, categories, dates, booleans, missing values and an identifier. `fewer.points`
+scales the numbers, compares the categories by equality, leaves the identifier out and says so. The
+command does the same with the same options:
 
     fewer points customers.csv -k 8 --ignore churn --missing category -o typical.csv
 

@@ -1,12 +1,14 @@
 """Track an index with few assets, from a file of prices to a file of weights.
 
-Prices become daily returns; each asset held has 1 % to 25 %, at most three are of one sector. For each k the fit on the
-days before 2019 is judged on the days since; the weights written are fitted on all days.
+Prices become daily returns; each asset held has 1 % to 25 %, at most three are of one sector. For
+each k the fit on the days before 2019 is judged on the days since; the weights written are fitted
+on all days.
 
 Run: python examples/index_tracking.py [FOLDER] [PRICES.csv]   (made-up prices of 60 assets without a file)
 The same by the command line:
 
-    fewer terms prices.csv --target INDEX --date day --returns simple --groups sectors.csv --max-per-group 3 \
+    fewer terms prices.csv --target INDEX --date day --returns simple --groups sectors.csv
+    --max-per-group 3 \
         --min-weight 0.01 --max-weight 0.25 -k 12 --test-from 2019-01-01 -o weights.csv
 """
 
@@ -62,7 +64,8 @@ def main(
     sectors = dict(pl.read_csv(path.with_name("sectors.csv")).iter_rows())
     before, since = prices.filter(pl.col("day") < SPLIT), prices.filter(pl.col("day") >= SPLIT)
     print(
-        f"{prices.width - 2} assets, {before.height} days to fit, {since.height} to judge; basis points a day"
+        f"{prices.width - 2} assets, {before.height} days to fit, {since.height} to judge; basis"
+        " points a day"
     )
     print("  k  fitted  judged")
     for k in budgets:

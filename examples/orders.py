@@ -1,9 +1,9 @@
 """Which k products let the most orders ship complete, from a file with a line for each product of an order.
 
-An order ships complete when every product in it is stocked, so stocking k products is `fewer.dims` with the KL
-objective: the share of orders whose products all lie among the k kept. Greedy adds one product at a time; the
-optimum is proven, and judged on orders it has not seen. A product that is discontinued is excluded: its orders are
-lost.
+An order ships complete when every product in it is stocked, so stocking k products is `fewer.dims`
+with the KL objective: the share of orders whose products all lie among the k kept. Greedy adds one
+product at a time; the optimum is proven, and judged on orders it has not seen. A product that is
+discontinued is excluded: its orders are lost.
 
 Run: python examples/orders.py [FOLDER] [ORDERS.csv]   (columns order_id and sku; made-up orders without a file)
 The same by the command line:
@@ -50,7 +50,8 @@ def main(
         "optimum, on held-out orders": [],
     }
     print(
-        f"{train['order_id'].n_unique()} orders of {lines['sku'].n_unique()} products; share that ships complete"
+        f"{train['order_id'].n_unique()} orders of {lines['sku'].n_unique()} products; share that"
+        " ships complete"
     )
     print(f"{'k':>3s} {'greedy':>8s} {'optimum':>8s} {'gap':>8s} {'held out':>9s}")
     for k in budgets:
@@ -66,7 +67,8 @@ def main(
         folder / "stock.csv"
     )
     print(
-        f"without {GONE}: {stocked(lines, stock):.4f}; {folder / 'stock.csv'}, {folder / 'orders.png'}"
+        f"without {GONE}: {stocked(lines, stock):.4f}; {folder / 'stock.csv'},"
+        f" {folder / 'orders.png'}"
     )
     return stock
 

@@ -1,8 +1,8 @@
 """Train on one per cent of the rows: a coreset with weights, beside random and stratified samples of the same size.
 
-`FewerSampler.fit_resample` gives the rows and their labels, `counts_` how many rows each stands for, which is the
-`sample_weight` of a fit. A smooth model such as logistic regression gains; boosted trees, which cut single columns at
-places that a few rows do not show, gain less.
+`FewerSampler.fit_resample` gives the rows and their labels, `counts_` how many rows each stands
+for, which is the `sample_weight` of a fit. A smooth model such as logistic regression gains;
+boosted trees, which cut single columns at places that a few rows do not show, gain less.
 
 Run: python examples/training.py
 """

@@ -40,8 +40,11 @@ def parser() -> argparse.ArgumentParser:
     """The options."""
     options = argparse.ArgumentParser(
         "python -m reproduction",
-        description="Reproduce figures and theorems of the paper. Writes NAME.csv, NAME.json, NAME.png and NAME.svg "
-        "for each, then claims.md. An interrupted run goes on when the same command is given again, without --fresh.",
+        description=(
+            "Reproduce figures and theorems of the paper. Writes NAME.csv, NAME.json, NAME.png and"
+            " NAME.svg for each, then claims.md. An interrupted run goes on when the same command"
+            " is given again, without --fresh."
+        ),
     )
     add = options.add_argument
     add("names", nargs="*", metavar="NAME", help="as --list shows them, or all")
@@ -90,7 +93,8 @@ def main(arguments: list[str] | None = None) -> int:
         return BAD
     except KeyboardInterrupt:
         sys.stderr.write(
-            f"\nreproduction: interrupted; the rows are in {options['out']}, go on without --fresh.\n"
+            f"\nreproduction: interrupted; the rows are in {options['out']}, go on without"
+            " --fresh.\n"
         )
         return INTERRUPTED
     return 0
@@ -101,7 +105,8 @@ def report(done: Reproduction) -> None:
     for name, claims in done.claims.items():
         for claim in claims:
             print(
-                f"{name}: {claim.claim}: {claim.says}\n  {claim.verdict}\n  measured: {claim.measured}"
+                f"{name}: {claim.claim}: {claim.says}\n  {claim.verdict}\n  measured:"
+                f" {claim.measured}"
             )
     print(f"wrote {done.out}/claims.md")
 

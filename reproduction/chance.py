@@ -45,7 +45,11 @@ def interval(values: Vector) -> tuple[float, float]:
 def above_zero(values: Vector) -> Answer:
     """Whether the mean behind these runs is above zero; one that is zero in every run is not.
 
-    >>> above_zero(np.array([1.0, 1.5, 2.0])), above_zero(np.array([-1.0, 2.0])), above_zero(np.zeros(3))
+    >>> (
+    ...     above_zero(np.array([1.0, 1.5, 2.0])),
+    ...     above_zero(np.array([-1.0, 2.0])),
+    ...     above_zero(np.zeros(3)),
+    ... )
     (True, None, False)
     """
     if values.size > 1 and (np.abs(values) <= TIE).all():
@@ -96,9 +100,10 @@ def lower_at_all(
         f"k = {k}: {a.mean():{form}} against {b.mean():{form}}" for k, (a, b) in pairs.items()
     )
     chance = f", within chance at {', '.join(open_)}" if open_ else ""
-    return everywhere(
-        answers.values()
-    ), f"lower at {', '.join(won) or 'no k'}{chance}; {what}{parts}"
+    return (
+        everywhere(answers.values()),
+        f"lower at {', '.join(won) or 'no k'}{chance}; {what}{parts}",
+    )
 
 
 def best_is_one_of(

@@ -64,7 +64,10 @@ class Problem(NamedTuple):
 
 
 def problem(setting: Setting, seed: int) -> Problem:
-    """The problem of one seed; a fresh one, so that no method profits from what another computed."""
+    """The problem of one seed.
+
+    a fresh one, so that no method profits from what another computed.
+    """
     p, shape = charges(setting).p, size(setting)
     A = np.random.default_rng(1000 + seed).standard_normal((shape.rows, p.size))
     return Problem(Moments(Atoms(p.size), A, A @ p), p, seed, shape)
@@ -118,7 +121,10 @@ def stepping(
 
 
 def job(task: Problem, budgets: tuple[int, ...], **options: Any) -> Answers:
-    """The job `bins` with these options; a search that no clock cuts short, so that it gives the same again."""
+    """The job `bins` with these options.
+
+    a search that no clock cuts short, so that it gives the same again.
+    """
     for k in budgets:
         yield k, bins(counts=task.p, k=k, preserve=task.F.A, rng=task.seed, **options).p
 
@@ -234,8 +240,8 @@ WORDS = {
         "doubling from 4/L, trapped = the support has not changed, three times as many iterations"
     ),
     "IHT, constant 1/L": (
-        "constant step 1/L as in theorem 4, which is also doubling with trapped = the value has not improved, as it "
-        "always improves"
+        "constant step 1/L as in theorem 4, which is also doubling with trapped = the value has not"
+        " improved, as it always improves"
     ),
 }
 """Readings in words."""
@@ -288,7 +294,10 @@ def by_budget(setting: Setting, seed: int, method: str) -> list[Row]:
 
 
 def along(setting: Setting, seed: int, method: str) -> list[Row]:
-    """At k = 200: train and test error of the best iterate so far of IHT; one row for what is no path."""
+    """At k = 200: train and test error of the best iterate so far of IHT.
+
+    One row for what is no path.
+    """
     task = problem(setting, seed)
     k, T = task.size.budgets[1], length(method, setting)
     if method not in IHTS:

@@ -1,4 +1,7 @@
-"""Where the data of section 4.2 come from: a folder, a download, or a stand-in; and which it was."""
+"""Where the data of section 4.2 come from: a folder, a download, or a stand-in.
+
+And which it was.
+"""
 
 import hashlib
 import socket

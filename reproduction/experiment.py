@@ -26,7 +26,10 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """Runs from a seed on, at full or quick size; the folder of the data, what they are and their checksum."""
+    """Runs from a seed on, at full or quick size.
+
+    The folder of the data, what they are and their checksum.
+    """
 
     runs: int
     quick: bool = False
@@ -86,7 +89,10 @@ class Claim:
 
         >>> good, bad = Reading("a", True, "1 < 2"), Reading("b", False, "3 > 2")
         >>> open_ = Reading("c", None, "2 ± 1")
-        >>> [Claim("", "", "", "", each, "").verdict for each in [(good,), (bad,), (good, bad), (bad, open_)]]
+        >>> [
+        ...     Claim("", "", "", "", each, "").verdict
+        ...     for each in [(good,), (bad,), (good, bad), (bad, open_)]
+        ... ]
         ['reproduced', 'not reproduced', 'in 1 of 2 readings', 'undecided']
         """
         if not self.holding:

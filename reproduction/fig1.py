@@ -26,10 +26,14 @@ MEANS = {
     "objective": "the value has not improved",
 }
 WHERE = "section 4.1, figure 1"
-HOW_L2 = "q has 50 random positions with weights drawn uniformly or exponentially and divided by their sum"
+HOW_L2 = (
+    "q has 50 random positions with weights drawn uniformly or exponentially and divided by"
+    " their sum"
+)
 HOW_KL = (
-    'q "50 + 1 %" has 50 random positions as for l2 and 1 % of the mass spread evenly over all states ("50 + 50 %" '
-    'likewise), "every state" a uniform random number for each; the derivative log(p/q) + 1 reads p as at least a floor'
+    'q "50 + 1 %" has 50 random positions as for l2 and 1 % of the mass spread evenly over all'
+    ' states ("50 + 50 %" likewise), "every state" a uniform random number for each; the derivative'
+    " log(p/q) + 1 reads p as at least a floor"
 )
 
 
@@ -219,7 +223,10 @@ def claims(divergence: bool) -> Callable[[Table, Setting], list[Claim]]:
     kind, where = ("KL", f"{WHERE} (b)") if divergence else ("l2", f"{WHERE} (a)")
 
     def judged(table: Table, setting: Setting) -> list[Claim]:
-        text = f"n = 15, m = 2, k = 7, {kind}, mu = {MU}, {iterations(setting)} iterations, best along the path, "
+        text = (
+            f"n = 15, m = 2, k = 7, {kind}, mu = {MU}, {iterations(setting)} iterations, best along"
+            " the path, "
+        )
         text += (
             f"gap to the proven optimum, {setting.runs} runs; {HOW_KL if divergence else HOW_L2}"
         )
@@ -260,8 +267,9 @@ def open_spread(table: Table, readings: tuple[Reading, ...]) -> str:
     ratios = log_ratios(table.last("Greedy"), table.last("IHT after Greedy, trapped=support"))
     open_ = sum(reading.holds is None for reading in readings)
     return (
-        f"{ratios.size} runs fix a ratio of two standard deviations only to within a factor of "
-        f"{math.exp(interval(ratios)[1]):.2g}, so {open_} of {len(readings)} readings stay within chance."
+        f"{ratios.size} runs fix a ratio of two standard deviations only to within a factor of"
+        f" {math.exp(interval(ratios)[1]):.2g}, so {open_} of {len(readings)} readings stay within"
+        " chance."
     )
 
 
@@ -276,8 +284,9 @@ def why_not(table: Table, divergence: bool, number: int) -> str:
             ratios[reading_name(variant)] = float(table.last(variant.name).mean()) / least
     best, worst = (choice(ratios, key=lambda name: ratios[name]) for choice in (min, max))
     return (
-        f"It depends on what the paper leaves open: at best the mean gap of {solver} is {ratios[best]:.2g} times "
-        f"Greedy's ({best}), at worst {ratios[worst]:.2g} times ({worst})."
+        f"It depends on what the paper leaves open: at best the mean gap of {solver} is"
+        f" {ratios[best]:.2g} times Greedy's ({best}), at worst {ratios[worst]:.2g} times"
+        f" ({worst})."
     )
 
 

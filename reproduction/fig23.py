@@ -40,8 +40,9 @@ def note_of(setting: Setting) -> str:
     """The setting in words."""
     shape = size(setting)
     return (
-        f"{setting.source}; A and B Gaussian with {shape.rows} rows, {setting.runs} matrices A, {shape.tests} matrices "
-        f"B each; IHT best of {shape.iterations} iterations from a random start, Random best of as many draws"
+        f"{setting.source}; A and B Gaussian with {shape.rows} rows, {setting.runs} matrices A,"
+        f" {shape.tests} matrices B each; IHT best of {shape.iterations} iterations from a random"
+        " start, Random best of as many draws"
     )
 
 
@@ -114,10 +115,16 @@ def fits_noise(table: Table, setting: Setting, readings: tuple[Reading, ...]) ->
     train, test = (
         [table.column("IHT", part, x).mean() for x in (k, K)] for part in ("train", "test")
     )
-    numbers = f"its training error goes from {train[0]:.2g} at k = {k} to {train[1]:.2g} at k = {K}, its test error "
+    numbers = (
+        f"its training error goes from {train[0]:.2g} at k = {k} to {train[1]:.2g} at k = {K}, its"
+        " test error "
+    )
     numbers += f"from {test[0]:.2g} to {test[1]:.2g}"
     if train[1] < train[0] and test[1] > test[0]:
-        return f"Plain IHT fits the noise of A: {numbers}, so it rises with k while the fit gets better."
+        return (
+            f"Plain IHT fits the noise of A: {numbers}, so it rises with k while the fit gets"
+            " better."
+        )
     return f"Plain IHT does not fit the noise of A here: {numbers}."
 
 
@@ -129,7 +136,10 @@ def path_claims(table: Table, setting: Setting) -> list[Claim]:
     for name in IHTS:
         begin, end = table.column(name, "train", 0.0), table.last(name, "train")
         falls = np.array([reached(table, name, seed) for seed in setting.seeds])
-        measured = f"90 % of the fall after {spread(falls)} of {length(name, setting)} iterations; train error "
+        measured = (
+            f"90 % of the fall after {spread(falls)} of {length(name, setting)} iterations; train"
+            " error "
+        )
         measured += f"{spread(begin)} at the start, {spread(end)} at the end"
         first.append(
             Reading(WORDS[name], above_zero(0.2 * length(name, setting) - falls), measured)
@@ -148,9 +158,9 @@ def path_claims(table: Table, setting: Setting) -> list[Claim]:
         name = min(best, key=lambda each: best[each])
         constant = table.last("IHT, constant 1/L", "test").mean()
         why = (
-            f"The step decides: after {size(setting).iterations} iterations the test error is {means['IHT']:.2g} with "
-            f"doubling and {constant:.2g} with the constant step, Lasso's is {means['Lasso']:.2g}; "
-            f"the lowest along any path is {best[name]:.2g} ({name})."
+            f"The step decides: after {size(setting).iterations} iterations the test error is"
+            f" {means['IHT']:.2g} with doubling and {constant:.2g} with the constant step, Lasso's"
+            f" is {means['Lasso']:.2g}; the lowest along any path is {best[name]:.2g} ({name})."
         )
     return [
         Claim(

@@ -126,7 +126,10 @@ def classifier(task: Problem, k: int, seed: int) -> Chosen:
 
 
 def refitting(task: Problem, k: int, seed: int) -> Chosen:
-    """IHT for quadratics as this library does it: momentum, a step fitted to the support, refits; within classes."""
+    """IHT for quadratics as this library does it: momentum, a step fitted to the support, refits.
+
+    Within classes.
+    """
     C = SparseSimplex(task.local.space, k)
     return of_point(iht(task.local, C, rng=seed).p)
 
@@ -155,7 +158,9 @@ IHTS: dict[str, "partial[Chosen]"] = {
 """Readings of the paper's IHT."""
 WORDS = {
     "IHT": "MMD over all rows, random start, doubling from 1/L",
-    "IHT, trapped=seen": "MMD over all rows, random start, doubling from 1/L while the support was met before",
+    "IHT, trapped=seen": (
+        "MMD over all rows, random start, doubling from 1/L while the support was met before"
+    ),
     "IHT, constant 1/L": "MMD over all rows, random start, constant step 1/L",
     "IHT after Greedy": "MMD over all rows, started at Global Greedy, doubling from 1/L",
     "IHT, local": "MMD within classes, random start, doubling from 1/L",
@@ -210,7 +215,10 @@ def source(setting: Setting) -> tuple[str, str]:
 
 def claims(table: Table, setting: Setting) -> list[Claim]:
     """What section 4.2 says: IHT below each baseline at every k, most of all at the smallest."""
-    text = f"{setting.source}; gamma by cross-validation, 1-NN by Euclidean distance, {setting.runs} random starts, IHT "
+    text = (
+        f"{setting.source}; gamma by cross-validation, 1-NN by Euclidean distance, {setting.runs}"
+        " random starts, IHT "
+    )
     text += f"best MMD of {iterations(setting.quick)} iterations"
     where = "section 4.2, figure 2 (b)"
     first, last = budgets(setting)[0], budgets(setting)[-1]
@@ -267,14 +275,17 @@ def why_not(table: Table, setting: Setting, baseline: str, readings: tuple[Readi
     error_ = {name: table.column(name, "test", k).mean() for name in ("IHT", best, baseline)}
     labels = "which sees" if METHODS[baseline].keywords["labels"] else "without"
     begins = (
-        f"A low MMD is not a low error: at k = {k} IHT has the lower MMD² ({mmd['IHT']:.2g} against "
-        f"{mmd[baseline]:.2g}) and the higher error"
+        f"A low MMD is not a low error: at k = {k} IHT has the lower MMD² ({mmd['IHT']:.2g} against"
+        f" {mmd[baseline]:.2g}) and the higher error"
         if mmd["IHT"] < mmd[baseline] and error_["IHT"] > error_[baseline]
-        else f"At k = {k} IHT has MMD² {mmd['IHT']:.2g} ({baseline} {mmd[baseline]:.2g}) and the error"
+        else (
+            f"At k = {k} IHT has MMD² {mmd['IHT']:.2g} ({baseline} {mmd[baseline]:.2g}) and the"
+            " error"
+        )
     )
     return (
-        f"{begins} {error_['IHT']:.0%} ({baseline} {error_[baseline]:.0%}, {labels} the labels; the best reading of "
-        f"IHT, {best}, {error_[best]:.0%})."
+        f"{begins} {error_['IHT']:.0%} ({baseline} {error_[baseline]:.0%}, {labels} the labels; the"
+        f" best reading of IHT, {best}, {error_[best]:.0%})."
     )
 
 

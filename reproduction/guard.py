@@ -11,7 +11,8 @@ from .experiment import Experiment, Row
 from .store import finished, parameters
 
 RTOL, ATOL = 1e-6, 1e-9
-"""How far a number may be from the stored one, relative and absolute: what other processors and libraries round."""
+"""How far a number may be from the stored one, relative and absolute: what other processors and
+libraries round."""
 
 
 def differences(

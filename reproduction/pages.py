@@ -11,21 +11,23 @@ from .picture import STYLE
 from .store import Finished, finished, write_whole
 
 LEAD = (
-    "What the paper *Learning Sparse Distributions using Iterative Hard Thresholding* (Zhang, Khanna, Kyrillidis and "
-    "Koyejo, NeurIPS 2019) says, and what was measured. Numbers are those of the first reading: where the paper leaves "
-    "a choice open, each choice is a reading."
+    "What the paper *Learning Sparse Distributions using Iterative Hard Thresholding* (Zhang,"
+    " Khanna, Kyrillidis and Koyejo, NeurIPS 2019) says, and what was measured. Numbers are those"
+    " of the first reading: where the paper leaves a choice open, each choice is a reading."
 )
 RULES = (
-    "Verdicts are computed from the rows of the csv files: *reproduced* when every reading holds, *in 3 of 6 readings* "
-    "when only these do, *not reproduced* when all fail, else *undecided*. A reading that compares methods holds or "
-    "fails when the 95 % t-interval of their mean difference, run by run, lies on one side of zero; else it is "
-    "undecided and the numbers say *within chance*. Spreads are compared by the jackknife of their ratio. Each "
-    "interval is taken by itself, and chance is that of the runs: test rows are taken as they are."
+    "Verdicts are computed from the rows of the csv files: *reproduced* when every reading holds,"
+    " *in 3 of 6 readings* when only these do, *not reproduced* when all fail, else *undecided*. A"
+    " reading that compares methods holds or fails when the 95 % t-interval of their mean"
+    " difference, run by run, lies on one side of zero; else it is undecided and the numbers say"
+    " *within chance*. Spreads are compared by the jackknife of their ratio. Each interval is taken"
+    " by itself, and chance is that of the runs: test rows are taken as they are."
 )
 COLUMNS = (
-    "Every csv file has the columns figure, seed, method, then iteration, k or what else the figure runs along, train, "
-    "test and seconds (wall time of the method; the one column that differs between two runs). A seed and a method "
-    "name one unit of work. NAME.json holds the command and every parameter of the rows."
+    "Every csv file has the columns figure, seed, method, then iteration, k or what else the figure"
+    " runs along, train, test and seconds (wall time of the method; the one column that differs"
+    " between two runs). A seed and a method name one unit of work. NAME.json holds the command and"
+    " every parameter of the rows."
 )
 
 
@@ -122,7 +124,7 @@ def experiment_part(
         lines.append("")
     lines += [f"Setting: {claims[0].setting}.", ""] if claims else []
     lines.append(
-        f"`{results.command}`; data: {results.setting.source}. {experiment.x}: {experiment.x_means}; train: "
-        f"{experiment.train}; test: {experiment.test}."
+        f"`{results.command}`; data: {results.setting.source}. {experiment.x}:"
+        f" {experiment.x_means}; train: {experiment.train}; test: {experiment.test}."
     )
     return folded(f"{name}: {experiment.title}", lines)

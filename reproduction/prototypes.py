@@ -46,7 +46,9 @@ def critic_order(X: Vector, k: int, *, y: Any = None, gamma: float) -> Indices:
 
 
 def shares(counts: Indices, k: int) -> Indices:
-    """K split over classes in proportion to their counts, at least one each while k suffices; largest remainders.
+    """K split over classes in proportion to their counts, at least one each while k suffices.
+
+    Largest remainders.
 
     >>> shares(np.array([6, 3, 1]), 5).tolist()
     [3, 1, 1]
@@ -61,7 +63,9 @@ def shares(counts: Indices, k: int) -> Indices:
 
 
 def kmeans_snapped(X: Vector, k: int, *, y: Any = None, rng: Any = None) -> Chosen:
-    """The rows nearest to the centres of k-means, each with the share of its cluster; with labels class by class.
+    """The rows nearest to the centres of k-means, each with the share of its cluster.
+
+    With labels class by class.
 
     >>> kmeans_snapped(np.array([[0.0], [1.0], [2.0], [9.0]]), 2, rng=0)[0].tolist()
     [1, 3]
@@ -86,7 +90,9 @@ def kmeans_snapped(X: Vector, k: int, *, y: Any = None, rng: Any = None) -> Chos
 def prototype_selection(
     X: Vector, k: int, *, y: Any = None, rng: Any = None, radii: int = 12
 ) -> Chosen:
-    """Prototypes that cover rows of their own class within a radius and few of the others; the paper's PS.
+    """Prototypes that cover rows of their own class within a radius and few of the others.
+
+    The paper's PS.
 
     Greedy for the set cover: add the row with the most newly covered rows of its class, less the
     rows of other classes within the radius, while that is positive and at most k times. The radius
@@ -108,7 +114,10 @@ def prototype_selection(
 
 
 def cover(near: npt.NDArray[np.bool_], codes: Indices, k: int) -> Indices:
-    """The greedy cover: near (n, n), symmetric, says who lies within the radius of whom; at least one prototype."""
+    """The greedy cover: near (n, n), symmetric, says who lies within the radius of whom.
+
+    At least one prototype.
+    """
     same = codes[:, None] == codes[None, :]
     wrong = (near & ~same).sum(axis=1)
     right = near & same
@@ -128,7 +137,10 @@ def cover(near: npt.NDArray[np.bool_], codes: Indices, k: int) -> Indices:
 
 
 def _missed(squared: npt.NDArray[np.floating[Any]], codes: Indices, units: Indices) -> float:
-    """The share of the other rows whose nearest prototype has another label; distances decide between equals."""
+    """The share of the other rows whose nearest prototype has another label.
+
+    Distances decide between equals.
+    """
     part = squared[units]
     rest = np.setdiff1d(np.arange(len(codes)), units)
     wrong = codes[units[part[:, rest].argmin(axis=0)]] != codes[rest]

@@ -23,7 +23,8 @@ Progress = Callable[[str, int, int], Any]
 Unit = tuple[int, str]
 Plan = tuple[Experiment, Setting]
 SAVE_SECONDS = 1.0
-"""Seconds between two writes of the csv file: the most that a killed run can lose beside the unit it was in."""
+"""Seconds between two writes of the csv file: the most that a killed run can lose beside the unit
+it was in."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,10 @@ def judged(out: Path | str) -> Reproduction:
 def plan(
     experiment: Experiment, runs: int | None, quick: bool, seed: int, data: Path | None
 ) -> Plan:
-    """An experiment with its setting; data that cannot be read are refused here, before any work."""
+    """An experiment with its setting.
+
+    Data that cannot be read are refused here, before any work.
+    """
     usual = experiment.quick_runs if quick else experiment.runs
     setting = Setting(runs or usual, quick, seed, data)
     source, checksum = experiment.source(setting)

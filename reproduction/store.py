@@ -99,7 +99,10 @@ def save_setting(folder: Path, experiment: Experiment, setting: Setting) -> None
     """Write down the parameters, the seeds and the command."""
     data = " --data DIR" if setting.data is not None else ""
     quick = " --quick" if setting.quick else ""
-    command = f"python -m reproduction {experiment.name} --runs {setting.runs} --seed {setting.seed}{quick}{data}"
+    command = (
+        f"python -m reproduction {experiment.name} --runs {setting.runs} --seed"
+        f" {setting.seed}{quick}{data}"
+    )
     note = {
         "command": command,
         "seeds": {"first": setting.seed, "runs": setting.runs},

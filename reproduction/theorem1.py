@@ -23,7 +23,9 @@ def table_of(integers: Sequence[int], k: int) -> Vector:
 
 
 def subset_by_projection(integers: Sequence[int], k: int) -> tuple[float, tuple[int, ...]]:
-    """(2^k p(0), the k positions found) for p the exact projection of q_k onto D_k; 1 and () mean that none exists.
+    """(2^k p(0), the k positions found) for p the exact projection of q_k onto D_k.
+
+    1 and () mean that none exists.
 
     >>> subset_by_projection([3, -1, -2, 5], 3)
     (0.0, (0, 1, 2))
@@ -33,8 +35,8 @@ def subset_by_projection(integers: Sequence[int], k: int) -> tuple[float, tuple[
     space = Lattice(len(integers), 2)
     p = DimensionSparse(space, k, projection="exact").project(table_of(integers, k))
     level = float(p[0] * 2**k)
-    return level, () if level > 0.5 else tuple(
-        int(i) for i in np.flatnonzero(space.unravel(int(p.argmax())))
+    return level, (
+        () if level > 0.5 else tuple(int(i) for i in np.flatnonzero(space.unravel(int(p.argmax()))))
     )
 
 
@@ -97,7 +99,10 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
     exist = sum(row.test == 0.0 for row in answers)
     sums = [row for method in METHODS[3:] for row in table.of(method) if row.x > 0]
     zero = sum(row.train == 0.0 for row in sums)
-    text = f"{len(answers)} questions (set, k), sets of {int(max(row.x for row in answers))} integers; "
+    text = (
+        f"{len(answers)} questions (set, k), sets of {int(max(row.x for row in answers))}"
+        " integers; "
+    )
     text += "enumeration is the truth"
     tells = Reading(
         "p(0) = 1/2^k means that there is none",
@@ -109,7 +114,10 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
         zero == len(sums) == exist_of(table),
         f"the entries found sum to zero in {zero} of {len(sums)}",
     )
-    text += "; q_k is a table of 2^n entries here, the reduction is polynomial only for a q given by a rule"
+    text += (
+        "; q_k is a table of 2^n entries here, the reduction is polynomial only for a q given by a"
+        " rule"
+    )
     return [
         Claim(
             "subset sum by projection",

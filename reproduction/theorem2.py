@@ -1,4 +1,7 @@
-"""Theorem 2: no polynomial projection onto D_k has a bounded ratio; the adversary at work (appendix E)."""
+"""Theorem 2: no polynomial projection onto D_k has a bounded ratio.
+
+The adversary at work (appendix E).
+"""
 
 import time
 from collections.abc import Iterator
@@ -99,7 +102,10 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
     reached = sum(row.train >= row.test * (1 - 1e-6) for row in rows)
     smallest = min(row.x for row in rows)
     ratio = min(row.train for row in rows if row.x == smallest)
-    text = f"n = 6 to {10 if setting.quick else 14}, k = n/2; x* is a state that greedy does not read on the zero table"
+    text = (
+        f"n = 6 to {10 if setting.quick else 14}, k = n/2; x* is a state that greedy does not read"
+        " on the zero table"
+    )
     grows = all(
         np.all(
             np.diff(
@@ -113,7 +119,8 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
     greedy = Reading(
         "greedy (Algorithm 2)",
         reached == len(rows) and grows,
-        f"reached at {reached} of {len(rows)} points; at delta = {smallest:.0e} at least {ratio:.3g}",
+        f"reached at {reached} of {len(rows)} points; at delta = {smallest:.0e} at least"
+        f" {ratio:.3g}",
     )
     reads_all = Reading(
         "greedy with incumbent=True",
@@ -125,7 +132,8 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
             "greedy projection and its adversary",
             "the ratio exceeds (1/2^k + (1 + delta)²) / delta² - 1, without bound",
             "theorem 2, appendix E",
-            f"reached at {reached} of {len(rows)} points, up to {max(row.train for row in rows):.1g}",
+            f"reached at {reached} of {len(rows)} points, up to"
+            f" {max(row.train for row in rows):.1g}",
             (greedy,),
             text,
         ),

@@ -16,7 +16,8 @@ from .experiment import Claim, Experiment, Reading, Row, Setting, Table
 SPACE, K = Lattice(9, 2), 4
 STEPS = tuple(float(f"{mu:.3g}") for mu in np.logspace(-4, -0.5, 15))
 SHARES = {"all": 1.0, "half": 0.5, "single ones": 0.0}
-"""Which share of the 2^k states on p's support is positive; 0 stands for the k states with a single one."""
+"""Which share of the 2^k states on p's support is positive; 0 stands for the k states with a single
+one."""
 LENGTHS = {"L over D_k": False, "norm at p": True}
 
 
@@ -80,7 +81,10 @@ def enough(p: Vector, support: Indices) -> bool:
 
 
 def measure(setting: Setting, seed: int, method: str) -> list[Row]:
-    """For each step: whether the condition holds, and whether greedy finds the support of p; or the lead alone."""
+    """For each step: whether the condition holds, and whether greedy finds the support of p.
+
+    Or the lead alone.
+    """
     positive, _, length = method.partition(", ")
     rng = np.random.default_rng([seed, 3])
     p, support = member(rng, SHARES[positive])
@@ -118,7 +122,10 @@ def names(setting: Setting) -> list[str]:
 
 def claims(table: Table, setting: Setting) -> list[Claim]:
     """Whether greedy finds the support wherever the condition holds, and how often it holds."""
-    text = f"n = {SPACE.n}, m = 2, k = {K}, l2, {setting.runs} random p and q, with all, half or only the k single "
+    text = (
+        f"n = {SPACE.n}, m = 2, k = {K}, l2, {setting.runs} random p and q, with all, half or only"
+        " the k single "
+    )
     text += "ones of the 2^k states on p's support positive; steps 1e-4 to 0.32"
     where = "theorem 3, appendix F"
     readings = []
@@ -130,12 +137,18 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
             f"{positive} {np.mean([r.train for r in table.of(f'{positive}, {length}')]):.0%}"
             for positive in SHARES
         )
-        measured = f"greedy right in {right} of {len(held)} cases where it holds (and in {free} of {len(rows)} in all); "
+        measured = (
+            f"greedy right in {right} of {len(held)} cases where it holds (and in {free} of"
+            f" {len(rows)} in all); "
+        )
         readings.append(Reading(length, right == len(held) > 0, f"{measured}it holds in: {often}"))
     leads = [row for positive in SHARES for row in table.of(f"{positive}, lead")]
     plenty = [row for row in leads if row.test]
     good = sum(row.train > 0 for row in plenty)
-    share = f"enough positions in {len(plenty)} of {len(leads)} p; the lead is positive in {good} of these"
+    share = (
+        f"enough positions in {len(plenty)} of {len(leads)} p; the lead is positive in {good} of"
+        " these"
+    )
     return [
         Claim(
             "greedy projection after a short step",
@@ -192,7 +205,10 @@ EXPERIMENT = Experiment(
     x="mu",
     x_means="the step (0 for the lead)",
     train="1 where the condition holds; lead: the lead of p's own dimensions",
-    test="1 where greedy's projection is the optimal one onto p's support; lead: 1 where p has enough positive states",
+    test=(
+        "1 where greedy's projection is the optimal one onto p's support; lead: 1 where p has"
+        " enough positive states"
+    ),
     runs=100,
     quick_runs=15,
     sizes=lambda setting: {"n": SPACE.n, "k": K, "steps": STEPS, "shares": SHARES},

@@ -188,7 +188,10 @@ def inside(table: Table, how: str, part: str, when: str = WHEN[0]) -> list[Row]:
 
 def claims(table: Table, setting: Setting) -> list[Claim]:
     """Whether the bound holds where it applies, how often that is, and how the measured rate compares."""
-    text = f"n = 6, m = 2, k = 3, F = Σ w (p - q)², w in [1, beta/alpha], mu = 1/beta, {T} steps, {setting.runs} runs "
+    text = (
+        f"n = 6, m = 2, k = 3, F = Σ w (p - q)², w in [1, beta/alpha], mu = 1/beta, {T} steps,"
+        f" {setting.runs} runs "
+    )
     text += f"for each of beta/alpha = {', '.join(f'{kappa:g}' for kappa in KAPPAS)}"
     bounds, rates = (
         tuple(kept(table, how, when, part) for how in PROJECTIONS for when in WHEN)
@@ -220,12 +223,18 @@ def kept(table: Table, how: str, when: str, part: str) -> Reading:
     runs = len(inside(table, how, "c", when))
     if part == "gap":
         useful = sum(row.test < row.train for row in inside(table, how, "c", when))
-        measured = f"kept at {below} of {len(rows)} points of {runs} runs; c lies below the first gap, so that the bound "
+        measured = (
+            f"kept at {below} of {len(rows)} points of {runs} runs; c lies below the first gap, so"
+            " that the bound "
+        )
         measured += f"says something, in {useful} runs"
     else:
         phis = np.concatenate([table.column(f"{kind}: phi", "train") for kind in lines(how)])
         means = [np.mean([getattr(row, name) for row in rows]) for name in ("train", "test")]
-        measured = f"at most eta in {below} of {runs} runs; mean measured {means[0]:.3g}, mean eta {means[1]:.3g}; phi "
+        measured = (
+            f"at most eta in {below} of {runs} runs; mean measured {means[0]:.3g}, mean eta"
+            f" {means[1]:.3g}; phi "
+        )
         measured += f"{spread(phis)}, largest {phis.max():.3g}"
     return Reading(f"{how} projection, near p* {when}", below == len(rows) > 0, measured)
 
@@ -236,8 +245,9 @@ def rate_reason(table: Table) -> str:
     if not slow:
         return ""
     return (
-        f"{len(slow)} paths with greedy projection are slower than eta (at most {max(slow):.2g} there): the theorem "
-        "bounds the gap by c plus a part that shrinks by eta, and within c a path may be slow."
+        f"{len(slow)} paths with greedy projection are slower than eta (at most {max(slow):.2g}"
+        " there): the theorem bounds the gap by c plus a part that shrinks by eta, and within c a"
+        " path may be slow."
     )
 
 
@@ -251,7 +261,10 @@ def shrinking_c(table: Table, how: str) -> Reading:
     means = ", ".join(
         f"{kappa:g}: {np.mean(list(values.values())):.3g}" for kappa, values in levels.items()
     )
-    measured = f"mean c by beta/alpha: {means}; at beta = alpha (plain l2) the range is empty, and beyond 2 as well"
+    measured = (
+        f"mean c by beta/alpha: {means}; at beta = alpha (plain l2) the range is empty, and beyond"
+        " 2 as well"
+    )
     grown = [
         above_zero(np.array([more[seed] - less[seed] for seed in more if seed in less]))
         for less, more in pairwise(levels.values())
@@ -284,10 +297,14 @@ EXPERIMENT = Experiment(
     title=TITLES["theorem4"],
     x="iteration",
     x_means="the iteration",
-    train="gap: F[p_t] - F[p*]; phi: the projections' largest excess; rate: the measured factor; c: F[p_0] - F[p*]; "
-    "distance: ‖p_t - p*‖",
-    test="gap: the bound (empty outside the range); phi: the largest phi allowed; rate: eta; c: c; distance: "
-    "L/(2 alpha)",
+    train=(
+        "gap: F[p_t] - F[p*]; phi: the projections' largest excess; rate: the measured factor; c:"
+        " F[p_0] - F[p*]; distance: ‖p_t - p*‖"
+    ),
+    test=(
+        "gap: the bound (empty outside the range); phi: the largest phi allowed; rate: eta; c: c;"
+        " distance: L/(2 alpha)"
+    ),
     runs=20,
     quick_runs=5,
     sizes=lambda setting: {"n": SPACE.n, "k": K, "steps": T, "beta/alpha": KAPPAS},

@@ -84,7 +84,10 @@ def measure(setting: Setting, seed: int, method: str) -> list[Row]:
 
 def claims(table: Table, setting: Setting) -> list[Claim]:
     """Whether both agree to the precision of differences."""
-    text = f"|X| = {SPACE.size}, random q and phi, {BIJECTIONS} random bijections in each of {setting.runs} runs"
+    text = (
+        f"|X| = {SPACE.size}, random q and phi, {BIJECTIONS} random bijections in each of"
+        f" {setting.runs} runs"
+    )
     readings = []
     for method in OBJECTIVES:
         worst, along = table.column(method, "train").max(), table.column(method, "test").max()
@@ -100,7 +103,8 @@ def claims(table: Table, setting: Setting) -> list[Claim]:
             "variational derivative and gradient",
             "dF/dq(x) is the gradient's entry at Phi(x), for any bijection Phi",
             "theorem 5, appendix B",
-            f"largest relative difference {max(table.column(each, 'train').max() for each in OBJECTIVES):.1e}",
+            "largest relative difference"
+            f" {max(table.column(each, 'train').max() for each in OBJECTIVES):.1e}",
             tuple(readings),
             text,
         )
@@ -112,7 +116,10 @@ EXPERIMENT = Experiment(
     title=TITLES["theorem5"],
     x="iteration",
     x_means="the number of the random bijection",
-    train="largest difference between dF/dq(x) and the gradient's entry Phi(x), relative to the largest entry",
+    train=(
+        "largest difference between dF/dq(x) and the gradient's entry Phi(x), relative to the"
+        " largest entry"
+    ),
     test="relative difference between the slope of F along phi and the sum of dF/dq phi",
     runs=10,
     quick_runs=3,

@@ -15,7 +15,10 @@ EVERY = 10.0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what the command line asks for; 0 all right, 1 something wrong, 130 after Ctrl-C with nothing wrong."""
+    """Run what the command line asks for.
+
+    0 all right, 1 something wrong, 130 after Ctrl-C with nothing wrong.
+    """
     asked = parser().parse_args(arguments)
     if (
         signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -1,4 +1,7 @@
-"""Answers and proofs: tiny problems of all jobs and public solvers against the referee; a case takes milliseconds."""
+"""Answers and proofs: tiny problems of all jobs and public solvers against the referee.
+
+a case takes milliseconds.
+"""
 
 from typing import Any
 

@@ -37,7 +37,8 @@ BINS = [
 ]
 FILES = ["-o", "out.csv", "--report", "page.html"]
 SHORT = 0.05
-"""Seconds after a part of a file is first seen in which the command is hit, in half of the cases."""
+"""Seconds after a part of a file is first seen in which the command is hit, in half of the cases.
+"""
 WRITTEN = ("-o", "--report", "--out")
 """Options that name what is written."""
 
@@ -61,7 +62,10 @@ class Process(Protocol):
 def start(
     folder: Path, *arguments: str, before: str = "", **options: object
 ) -> subprocess.Popen[str]:
-    """The command in a session of its own, as in a terminal of its own; its process runs the Python `before` first."""
+    """The command in a session of its own, as in a terminal of its own.
+
+    Its process runs the Python `before` first.
+    """
     confine(folder, arguments)
     command = [*COMMAND, *arguments]
     if before:  # not preexec_fn: forking a process that has threads, such as a test's, may hang
@@ -190,8 +194,9 @@ FIRST_LINE = re.compile(
 def before_us(code: int, err: str) -> bool:
     """Whether Ctrl-C came when the package could not take it.
 
-    The interpreter's traceback has no line of the command but its first, which imports what takes Ctrl-C; or the
-    interpreter had no handler yet, or no more, so that the process ends by the signal and says nothing.
+    The interpreter's traceback has no line of the command but its first, which imports what takes
+    Ctrl-C; or the interpreter had no handler yet, or no more, so that the process ends by the
+    signal and says nothing.
     """
     if code == -signal.SIGINT and not err:
         return True

@@ -1,4 +1,7 @@
-"""The least loss of weights on one support, by Clarabel: the referee of `structure`; nothing of fewer is used."""
+"""The least loss of weights on one support, by Clarabel: the referee of `structure`.
+
+Nothing of fewer is used.
+"""
 
 from typing import Any
 
@@ -22,10 +25,12 @@ def loss_of(name: str, short: Any, weights: Any) -> float:
 
 
 def least(name: str, A: Any, b: Any, weights: Any, low: float, high: float, rules: Arrays) -> float:
-    """Min loss over Σq = 1, low <= q <= high, G q <= h, Σ |q - previous| + beyond <= max_turnover; infinite if none.
+    """Min loss over Σq = 1, low <= q <= high, G q <= h, Σ |q - previous| + beyond <= max_turnover.
 
-    `rules` may hold G and h, or previous, beyond and max_turnover. Variables: q, the parts t of the loss where it is no
-    quadratic, and d >= |q - previous|.
+    Infinite if none.
+
+    `rules` may hold G and h, or previous, beyond and max_turnover. Variables: q, the parts t of the
+    loss where it is no quadratic, and d >= |q - previous|.
     """
     import clarabel
 

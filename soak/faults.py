@@ -1,8 +1,8 @@
 """Faults: full disks, closed streams, odd outputs, commands in each other's way: no half file, no lost one.
 
-A case runs the command once or a few times in processes of their own: about 3 s with a warm cache, threads and
-processes 5 to 10 s. With a cold cache ("cold") a case compiles for a minute or two, so it is drawn rarely. Kills and
-interrupts are parts of their own.
+A case runs the command once or a few times in processes of their own: about 3 s with a warm cache,
+threads and processes 5 to 10 s. With a cold cache ("cold") a case compiles for a minute or two, so
+it is drawn rarely. Kills and interrupts are parts of their own.
 """
 
 import contextlib
@@ -168,7 +168,10 @@ def together(rng: np.random.Generator, folder: Path) -> tuple[str, list[str]]:
 def many_at_once(
     rng: np.random.Generator, folder: Path, cold: bool = False
 ) -> tuple[str, list[str]]:
-    """Eight threads, then four processes, forked or spawned, solve at once; all answers are the same as one alone."""
+    """Eight threads, then four processes, forked or spawned, solve at once.
+
+    All answers are the same as one alone.
+    """
     method = str(rng.choice(["fork", "spawn"]))
     environment = {**os.environ, **({"NUMBA_CACHE_DIR": str(folder / "cache")} if cold else {})}
     command = [sys.executable, "-m", "soak.many", method]

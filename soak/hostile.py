@@ -1,7 +1,8 @@
 """Hostile files: nothing is run, nothing is unpickled, memory is bounded, and one sentence says what is wrong.
 
-Each case is one seeded file, handed to one of the four commands. It takes 0.1 s in this process once everything is
-compiled. Bombs take about 3 s and a million columns 5 to 30 s, in processes of their own; a page in Chromium 3 s.
+Each case is one seeded file, handed to one of the four commands. It takes 0.1 s in this process
+once everything is compiled. Bombs take about 3 s and a million columns 5 to 30 s, in processes of
+their own; a page in Chromium 3 s.
 """
 
 import csv
@@ -100,11 +101,11 @@ def call(arguments: list[str]) -> tuple[int, str, str]:
 def alone(arguments: list[str], memory: int) -> tuple[int, str, str]:
     """The command in a process of its own that may grow by `memory` once everything is imported."""
     code = (
-        "import sys, resource, fewer.cli.jobs, fewer.io.csv, fewer.io.arrays, sklearn.cluster\n"
-        "from fewer.cli import _app\n"
-        f"size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() + {memory}\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (size, size))\n"
-        "sys.exit(_app.run(sys.argv[1:]))\n"
+        "import sys, resource, fewer.cli.jobs, fewer.io.csv, fewer.io.arrays,"
+        " sklearn.cluster\nfrom fewer.cli import _app\nsize ="
+        " int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() +"
+        f" {memory}\nresource.setrlimit(resource.RLIMIT_AS, (size,"
+        " size))\nsys.exit(_app.run(sys.argv[1:]))\n"
     )
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", code, *arguments], capture_output=True, timeout=300
@@ -235,7 +236,10 @@ def bombs(rng: np.random.Generator, folder: Path, job: str) -> list[str]:
 
 
 def deflated(head: bytes, megabytes: int) -> bytes:
-    """A head and megabytes of zeros, compressed; the blocks are all the same, so only two are ever made."""
+    """A head and megabytes of zeros, compressed.
+
+    The blocks are all the same, so only two are ever made.
+    """
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     first = packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)

@@ -28,7 +28,10 @@ class Arg(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Something to call with keywords; `judge` says what is wrong with an answer to plain or equal arguments."""
+    """Something to call with keywords.
+
+    `judge` says what is wrong with an answer to plain or equal arguments.
+    """
 
     name: str
     call: Callable[..., Any]

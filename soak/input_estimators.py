@@ -89,7 +89,10 @@ def refitted(
     watched: Callable[..., Any],
     troubles: Callable[..., list[str]],
 ) -> tuple[str, list[str]]:
-    """Fit a fitted model again; where that fails it must be what it was, but for the parameters set."""
+    """Fit a fitted model again.
+
+    Where that fails it must be what it was, but for the parameters set.
+    """
     forms = {"X": odd.Form("plain", X, same=True)}
     if y is not None:
         forms["y"] = odd.Form("plain", y, same=True)

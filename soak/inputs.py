@@ -1,8 +1,9 @@
 """Inputs: public functions and estimators called with odd and wrong types, shapes, dtypes, formats and options.
 
-One case is one call, a few milliseconds. It fails when anything but an answer or `InvalidInput` with a sentence comes
-out, when a warning of NumPy, SciPy or pandas leaks, when something of the caller's is changed, when numbers in an
-unusual but good form are refused, or when an answer that is easy to recompute is wrong.
+One case is one call, a few milliseconds. It fails when anything but an answer or `InvalidInput`
+with a sentence comes out, when a warning of NumPy, SciPy or pandas leaks, when something of the
+caller's is changed, when numbers in an unusual but good form are refused, or when an answer that is
+easy to recompute is wrong.
 """
 
 import re
@@ -24,9 +25,12 @@ from .input_options import options
 NAME = "inputs"
 EVERY = {**GROUPS, "options": (options, 0.35)}
 RAW = re.compile(
-    r"setting an array element|could not be broadcast|truth value of|unsupported operand|has no attribute|"
-    r"not subscriptable|not iterable|has no len|only (0-dim|length-1|integer)|zero-size array|inhomogeneous|"
-    r"ufunc '|out of bounds|positional argument|not callable|must be real number, not|could not convert|"
+    r"setting an array element|could not be broadcast|truth value of|unsupported operand|has no"
+    r" attribute|"
+    r"not subscriptable|not iterable|has no len|only (0-dim|length-1|integer)|zero-size"
+    r" array|inhomogeneous|"
+    r"ufunc '|out of bounds|positional argument|not callable|must be real number, not|could not"
+    r" convert|"
     r"invalid literal|not supported between|cannot reshape|dimension mismatch|matmul|Errno"
 )
 """What NumPy, SciPy and Python say to programmers; a message to users has no such words."""
@@ -203,7 +207,8 @@ def other(rng: Rng, values: list[Any]) -> odd.Form:
 
 FORMS: dict[str, Callable[[Arg, Rng], odd.Form]] = {
     "table": lambda arg, rng: odd.table(rng, arg.plain, arg.sparse),
-    "beside": lambda arg, rng: odd.table(rng, arg.plain, arg.sparse)._replace(same=False),  # of another's container
+    # of another's container
+    "beside": lambda arg, rng: odd.table(rng, arg.plain, arg.sparse)._replace(same=False),
     "codes": codes_form,
     "labels": labels_form,
     "sizes": sizes_form,

@@ -22,8 +22,8 @@ Checks = Callable[[Result], list[str]]
 class Trial:
     """A call, what it must be judged by, and the arrays that it must not touch.
 
-    refuse: "never", "maybe" or "must" says whether `InvalidInput` is right. lying: the constraint says of itself what
-    does not hold, so that a solver may leave it and be brought back.
+    refuse: "never", "maybe" or "must" says whether `InvalidInput` is right. lying: the constraint
+    says of itself what does not hold, so that a solver may leave it and be brought back.
     """
 
     text: str
@@ -147,15 +147,20 @@ def as_reported(result: Result, value: Any, rounding: Any) -> list[str]:
         if right and result.note:
             return []
         return [
-            f"F(p) = {shown(value)} cannot be represented; value is {result.value!r}, note {result.note!r}"
+            f"F(p) = {shown(value)} cannot be represented; value is {result.value!r}, note"
+            f" {result.note!r}"
         ]
     return [
-        f"value {result.value!r} is reported, F(p) is {shown(value)} (rounding {float(rounding):.1e})"
+        f"value {result.value!r} is reported, F(p) is {shown(value)} (rounding"
+        f" {float(rounding):.1e})"
     ]
 
 
 def last_digit(number: float) -> Any:
-    """What a number so small that floats have few digits there may be off by being one; 0 for others."""
+    """What a number so small that floats have few digits there may be off by being one.
+
+    0 for others.
+    """
     return Wide(np.finfo(np.float64).smallest_subnormal) if 0 < abs(number) < SMALLEST else Wide(0)
 
 
@@ -170,7 +175,8 @@ def bounded(result: Result, best: Any, rounding: Any, positive: bool = True) -> 
         return []
     if bound > best + NEAR * abs(best) + rounding + last_digit(result.bound):
         problems.append(
-            f"bound {result.bound!r} is above the optimum {shown(best)} (rounding {float(rounding):.1e})"
+            f"bound {result.bound!r} is above the optimum {shown(best)} (rounding"
+            f" {float(rounding):.1e})"
         )
     if bound > wide(result.value) + NEAR * abs(wide(result.value)) + rounding:
         problems.append(f"bound {result.bound!r} is above the value {result.value!r}")
@@ -202,7 +208,8 @@ def optimal(result: Result, value: Any, best: Any, rounding: Any) -> list[str]:
         and abs(result.gap) <= 1e-7 * abs(result.value)
     ):
         problems.append(
-            f"the gap is {result.gap!r} at value {result.value!r}, but the status is {result.status.name}"
+            f"the gap is {result.gap!r} at value {result.value!r}, but the status is"
+            f" {result.status.name}"
         )
     return problems
 

@@ -1,9 +1,9 @@
 """Limits: time limits and `max_memory` on large inputs of each job, measured from outside a warmed process.
 
-A case takes a few seconds; the first one of each input some more, to make it. Inputs and compiled code live in a
-process of their own (`Server`), one for each worker. `time_limit` may be overrun by 10 % and 0.5 s. `max_memory` is
-peak resident memory above the warmed process that holds the input: its high-water mark is reset before the call and
-read after it.
+A case takes a few seconds; the first one of each input some more, to make it. Inputs and compiled
+code live in a process of their own (`Server`), one for each worker. `time_limit` may be overrun by
+10 % and 0.5 s. `max_memory` is peak resident memory above the warmed process that holds the input:
+its high-water mark is reset before the call and read after it.
 """
 
 import ctypes
@@ -53,7 +53,10 @@ class Call(NamedTuple):
 def case(rng: Generator) -> tuple[str, list[str]]:
     """One call with a limit, and what it does not keep."""
     call = drawn(rng)
-    text = f"{call.data}, k={call.k}, {', '.join(f'{key}={value!r}' for key, value in call.options.items())}"
+    text = (
+        f"{call.data}, k={call.k},"
+        f" {', '.join(f'{key}={value!r}' for key, value in call.options.items())}"
+    )
     return text, server().problems(call)
 
 
@@ -396,7 +399,8 @@ def judged(result: Any, data: tuple[Any, ...], call: Call) -> list[str]:
         few = count <= call.k and p.size == data[0].shape[0 if function in BY_ROWS else 1]
     if not few or p.min() < 0 or abs(p.sum() - 1) > 1e-9:
         problems.append(
-            f"infeasible: {np.count_nonzero(p)} of {p.size}, least {p.min()}, sum {p.sum()!r}, {result.support}"
+            f"infeasible: {np.count_nonzero(p)} of {p.size}, least {p.min()}, sum {p.sum()!r},"
+            f" {result.support}"
         )
     if np.isnan(result.value) or (
         result.bound is not None and not result.bound <= result.value * (1 + 1e-9)

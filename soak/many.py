@@ -1,4 +1,7 @@
-"""`python -m soak.many fork|spawn`: many solve at once, in threads and in processes; exit code 1 if answers differ."""
+"""`python -m soak.many fork|spawn`: many solve at once, in threads and in processes.
+
+Exit code 1 if answers differ.
+"""
 
 import multiprocessing
 import sys

@@ -1,7 +1,9 @@
-"""Odd and wrong forms of numbers, tables and lists of indices, as users hand them in; each drawn from a generator.
+"""Odd and wrong forms of numbers, tables and lists of indices, as users hand them in.
 
-A form says whether it holds the same numbers as the plain input (`same`), in which case a function must accept it and
-answer alike; where it does not, an answer or a sentence are both right.
+Each drawn from a generator.
+
+A form says whether it holds the same numbers as the plain input (`same`), in which case a function
+must accept it and answer alike; where it does not, an answer or a sentence are both right.
 """
 
 import array
@@ -378,7 +380,10 @@ NO_SECONDS = [x for x in WRONG_NUMBERS if not isinstance(x, (int, float, Fractio
 
 
 def seconds(rng: Rng) -> Form:
-    """A short time limit, or something that is none; never a long one, which a search may use up."""
+    """A short time limit, or something that is none.
+
+    Never a long one, which a search may use up.
+    """
     pool = (
         SECONDS if rng.random() < 0.6 else [*NO_SECONDS, 10**400, float("nan"), float("inf"), True]
     )
@@ -418,7 +423,10 @@ def seed(rng: Rng) -> Form:
 
 
 def thing(rng: Rng, calls: bool = True) -> Form:
-    """Something of no type that anybody asked for; without `calls` not a function, whose errors are the caller's."""
+    """Something of no type that anybody asked for.
+
+    Without `calls` not a function, whose errors are the caller's.
+    """
     value = WRONG_THINGS[int(rng.integers(len(WRONG_THINGS)))]
     value = 3 if callable(value) and not calls else value
     return Form(text_of(value), value, same=False)

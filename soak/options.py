@@ -196,7 +196,8 @@ def in_blocks(rng: Generator) -> Trial:
         other = called([])
         if result.indices.tolist() != other.indices.tolist() or result.value != other.value:
             problems.append(
-                f"one block gives {other.indices}, {other.value!r}, not {result.indices}, {result.value!r}"
+                f"one block gives {other.indices}, {other.value!r}, not {result.indices},"
+                f" {result.value!r}"
             )
         if job != "points":
             whole = {

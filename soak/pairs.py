@@ -28,7 +28,8 @@ from .referee import (
 
 SOLVERS = ("greedy", "iht", "exchange", "exact", "frank_wolfe")
 CLOSED = ("Transport", "Restricted")
-"""Objectives of which the referee knows only whole faces; of the second only those of one or two entries."""
+"""Objectives of which the referee knows only whole faces; of the second only those of one or two
+entries."""
 
 
 class Pair(NamedTuple):
@@ -280,7 +281,10 @@ OBJECTIVES: dict[str, Callable[[Generator, Any], Pair]] = {
 
 
 def constraints(rng: Generator, space: Any, states: Any, closed: bool) -> Pair:
-    """A constraint on the space; without bounds where the referee knows only whole faces (`closed`)."""
+    """A constraint on the space.
+
+    Without bounds where the referee knows only whole faces (`closed`).
+    """
     k, n = int(rng.integers(1, 3 if closed else 4)), space.size
     kind = one_of(
         rng,
@@ -343,7 +347,10 @@ def grouped(rng: Generator, space: Any, k: int) -> Pair:
 
 
 class Capped:
-    """A user's own constraint: at most k entries, none above a cap; what it says of its faces may be a lie."""
+    """A user's own constraint: at most k entries, none above a cap.
+
+    What it says of its faces may be a lie.
+    """
 
     def __init__(self, space: Any, k: int, cap: float, says: bool | None) -> None:
         self.space, self.k, self.cap, self.n_units = space, k, cap, space.size

@@ -1,8 +1,9 @@
 """`python -m soak.prepared`: commands that start at once, for what is killed or interrupted a hundred times.
 
-Most of a command's time goes into importing other packages, where nothing can be lost. This process has imported them.
-It reads lines of JSON, and for each it forks a process that goes on as `fewer` with these arguments, in that folder. It
-answers with the number of the process and, when that has ended, with its exit code.
+Most of a command's time goes into importing other packages, where nothing can be lost. This process
+has imported them. It reads lines of JSON, and for each it forks a process that goes on as `fewer`
+with these arguments, in that folder. It answers with the number of the process and, when that has
+ended, with its exit code.
 """
 
 import json

@@ -1,10 +1,11 @@
 """Optima of tiny problems by enumeration, in long double; it shares no code with the package.
 
-Every quadratic here is F(p) = pᵀGp over the simplex (the target is subtracted from each vector first, which keeps far
-offsets from cancelling). On a polytope the minimum of a convex quadratic lies at the stationary point of some face, so
-all faces are tried: each entry out, at its lower bound, at its upper bound, or free. Long double has the range for
-squares of numbers from 1e-200 to 1e200. The value of any member is an upper bound on the optimum, so an error of this
-referee could hide a fault of the package, but never accuse it wrongly.
+Every quadratic here is F(p) = pᵀGp over the simplex (the target is subtracted from each vector
+first, which keeps far offsets from cancelling). On a polytope the minimum of a convex quadratic
+lies at the stationary point of some face, so all faces are tried: each entry out, at its lower
+bound, at its upper bound, or free. Long double has the range for squares of numbers from 1e-200 to
+1e200. The value of any member is an upper bound on the optimum, so an error of this referee could
+hide a fault of the package, but never accuse it wrongly.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -330,7 +331,10 @@ def _closed(problem: Any, region: Region) -> Iterator[Any]:
 
 
 def _stationary(G: Any, region: Region) -> Iterator[Any]:
-    """The stationary point of pᵀGp on each face of each polytope, brought back into it; the best of each set."""
+    """The stationary point of pᵀGp on each face of each polytope, brought back into it.
+
+    The best of each set.
+    """
     low, high = Wide(region.low), Wide(region.high)
     for free, fixed in _patterns(region).items():
         base = np.array(
@@ -386,7 +390,10 @@ def _on_faces(G: Any, free: list[int], base: Any) -> Any:
 
 
 def eliminate(M: Any, right: Any) -> Any:
-    """The solution of M x = right (m, b) in long double; whatever comes of a singular M is no solution."""
+    """The solution of M x = right (m, b) in long double.
+
+    Whatever comes of a singular M is no solution.
+    """
     work = np.hstack([M, right]).astype(Wide)
     m = len(M)
     for i in range(m):

@@ -78,7 +78,10 @@ def written(table: pl.DataFrame, path: Path) -> None:
 
 
 def damaged(rng: Generator) -> tuple[str, list[str]]:
-    """The pages of one of some parquet files are cut, its footer is whole; or the end of a file is missing."""
+    """The pages of one of some parquet files are cut, its footer is whole.
+
+    Or the end of a file is missing.
+    """
     job, memory, ending = (
         one_of(rng, JOBS),
         one_of(rng, ("1GB", SMALL)),
@@ -190,7 +193,10 @@ def passes(rng: Generator) -> tuple[str, list[str]]:
 
 
 def summaries(rng: Generator) -> tuple[str, list[str]]:
-    """Summaries of two blocks: merged they answer as one of all rows; those that differ are refused by name."""
+    """Summaries of two blocks: merged they answer as one of all rows.
+
+    Those that differ are refused by name.
+    """
     job, count = one_of(rng, JOBS), int(rng.integers(20, 200))
     table, cut = drawn(rng, job, count), int(rng.integers(5, count - 5))
     options: Rows = {"terms": {"y": "y"}, "points": {"gamma": 1.0, "rng": 0}}.get(job, {})
@@ -230,6 +236,8 @@ def summaries(rng: Generator) -> tuple[str, list[str]]:
         )
         whole = fewer.summarize(table, plan=whole)
     values = [summary.solve(k, rng=0).value for summary in (both, whole)]
-    return text, [] if np.isclose(*values, rtol=1e-6, atol=1e-12) else [
-        f"merged {values[0]!r}, whole {values[1]!r}"
-    ]
+    return text, (
+        []
+        if np.isclose(*values, rtol=1e-6, atol=1e-12)
+        else [f"merged {values[0]!r}, whole {values[1]!r}"]
+    )

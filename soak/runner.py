@@ -42,7 +42,8 @@ class Row:
 
 def serve(pipe: Connection, modules: list[str], seed: int) -> None:
     """A worker: run the cases that are asked for until the pipe closes."""
-    os.setsid()  # so that the parent can end it with all its children, and Ctrl-C reaches the parent alone
+    # so that the parent can end it with all its children, and Ctrl-C reaches the parent alone
+    os.setsid()
     parts = {part.name: part for part in map(find, modules)}
     with suppress(EOFError, KeyboardInterrupt):
         pipe.send(None)
@@ -167,7 +168,8 @@ class Campaign:
             before = ", ".join(f"{task.part} {task.index}" for task in worker.done) or "none"
             self._lost(
                 worker,
-                f"the process died with exit code {worker.process.exitcode}; cases before it: {before}",
+                f"the process died with exit code {worker.process.exitcode}; cases before it:"
+                f" {before}",
             )
             return
         if answer is None:
@@ -191,7 +193,10 @@ class Campaign:
     def _note(
         self, task: Task, description: str, problems: list[str], seconds: float, slow: bool
     ) -> None:
-        """Count a case; what depends on the clock or on memory counts only when it fails alone as well."""
+        """Count a case.
+
+        What depends on the clock or on memory counts only when it fails alone as well.
+        """
         row = self.rows[task.part]
         row.seconds += seconds
         if problems and not task.alone and (slow or row.part.alone):
@@ -217,7 +222,10 @@ class Campaign:
                 yield ""
                 yield f"{row.part.name} {index}: {description}"
                 yield from (f"  - {problem}" for problem in problems)
-                yield f"  repeat: python -m soak --case {shlex.quote(f'{row.module}:{self.seed}:{index}')}"
+                yield (
+                    "  repeat: python -m soak --case"
+                    f" {shlex.quote(f'{row.module}:{self.seed}:{index}')}"
+                )
 
     @property
     def failed(self) -> bool:

@@ -35,7 +35,10 @@ def struck(rng: np.random.Generator, sign: signal.Signals) -> tuple[str, list[st
                 problems += next_run(folder, arguments, check) if again else []
                 what = f"{arguments[0]}{' in a new interpreter' if fresh else ''}"
                 return (
-                    f"{what}, {sign.name} {delay:.3f} s after {'a part' if at_part else 'the start'}",
+                    (
+                        f"{what}, {sign.name} {delay:.3f} s after"
+                        f" {'a part' if at_part else 'the start'}"
+                    ),
                     problems,
                 )
         delay *= SHORTER

@@ -194,9 +194,11 @@ def projection_case(rng: np.random.Generator) -> tuple[str, list[str]]:
     p, best = C.project(v), nearest_groups(v, groups, k, most)
     distance = float(np.square(p - v).sum())
     text = f"projection of {v.tolist()} onto {k} groups of {groups.tolist()}, max_per_group {most}"
-    return text, [] if C.contains(p) and abs(distance - best) <= 1e-9 * (1 + best) else [
-        f"{distance!r}, not {best!r}"
-    ]
+    return text, (
+        []
+        if C.contains(p) and abs(distance - best) <= 1e-9 * (1 + best)
+        else [f"{distance!r}, not {best!r}"]
+    )
 
 
 def case(rng: np.random.Generator) -> tuple[str, list[str]]:

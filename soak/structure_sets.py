@@ -99,7 +99,10 @@ def covered(X: Any, weights: Any, columns: Any, objective: str) -> float:
 
 
 def dims_case(rng: np.random.Generator) -> Drawn:
-    """`dims` with units, costs, a budget, include and exclude; a budget that pays for nothing is refused."""
+    """`dims` with units, costs, a budget, include and exclude.
+
+    a budget that pays for nothing is refused.
+    """
     import fewer
 
     n = int(rng.integers(3, 8))
@@ -128,7 +131,10 @@ def dims_case(rng: np.random.Generator) -> Drawn:
     asked = {"k": k} if budget is None else {"costs": costs, "budget": budget}
     more = {"units": labels} if len(units) < n or rng.random() < 0.3 else {}
     first = {u: int(np.flatnonzero(labels == u)[0]) for u in units}
-    text = f"dims by {solver}, {objective}, {sorted(asked)}, {sorted(more)}, include {held}, exclude {never}"
+    text = (
+        f"dims by {solver}, {objective}, {sorted(asked)}, {sorted(more)}, include {held}, exclude"
+        f" {never}"
+    )
     try:
         result = fewer.dims(
             X, **asked, **more, objective=objective, sample_weight=weights, solver=solver, rng=0,
@@ -148,7 +154,8 @@ def dims_case(rng: np.random.Generator) -> Drawn:
         problems.append("include or exclude is missed")
     if not math.isclose(result.value, covered(X, weights, kept, objective), abs_tol=1e-10):
         problems.append(
-            f"its value is {result.value!r}, its columns have {covered(X, weights, kept, objective)!r}"
+            f"its value is {result.value!r}, its columns have"
+            f" {covered(X, weights, kept, objective)!r}"
         )
     return text, problems + faults(result, best, solver, 1e-9)
 

@@ -26,8 +26,9 @@ CLOUD = np.concatenate([RNG.normal(0, 0.3, (30, 2)), RNG.normal(4, 0.3, (60, 2))
 def run(*args, stdin=None, code=0, cwd=None, env=None):
     """Run the command line on a line or on these arguments: in this process, or with an environment of its own in another.
 
-    Starting an interpreter and importing takes two seconds, the commands take milliseconds; what only a process shows
-    (signals, closed streams, terminals) is tested in test_terminal.py and test_files.py.
+    Starting an interpreter and importing takes two seconds, the commands take milliseconds; what
+    only a process shows (signals, closed streams, terminals) is tested in test_terminal.py and
+    test_files.py.
     """
     words = shlex.split(args[0]) if len(args) == 1 else [str(a) for a in args]
     ended, out, err = inside(words, stdin, cwd) if env is None else outside(words, stdin, cwd, env)

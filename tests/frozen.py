@@ -1,7 +1,8 @@
 """The answers of some hundred calls of public names, stored so that a rebuilding cannot change them in silence.
 
-`python tests/frozen.py` computes all calls and writes tests/frozen.json; `python tests/frozen.py NAME ...` only those
-whose name contains one of these words. A call is a name and a function without arguments.
+`python tests/frozen.py` computes all calls and writes tests/frozen.json; `python tests/frozen.py
+NAME ...` only those whose name contains one of these words. A call is a name and a function without
+arguments.
 """
 
 import functools
@@ -24,7 +25,8 @@ STORED = Path(__file__).with_name("frozen.json")
 INTENDED: dict[str, str] = {}
 """Calls whose answer was changed on purpose since they were stored, and why."""
 DESCENTS = {"points/move": 0.05, "points/move=free": 0.05}
-"""Calls that descend from many starts: by which share the last bits of a processor move their value."""
+"""Calls that descend from many starts: by which share the last bits of a processor move their
+value."""
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht", "frank_wolfe")
 SEARCH = {"rng": 0}
 Call = Callable[[], object]

@@ -1,4 +1,7 @@
-"""Every objective, constraint and solver, listed once; contract tests run on the product of what fits."""
+"""Every objective, constraint and solver, listed once.
+
+Contract tests run on the product of what fits.
+"""
 
 import numpy as np
 from scipy.sparse.linalg import aslinearoperator
@@ -168,8 +171,8 @@ STEPS = {
 
 SOLVERS = {
     **{
-        f"iht {name}": (
-            lambda F, C, step=step, **o: iht(F, C, **{"step": step, "max_iter": 60, "rng": 5, **o})
+        f"iht {name}": lambda F, C, step=step, **o: iht(
+            F, C, **{"step": step, "max_iter": 60, "rng": 5, **o}
         )
         for name, step in STEPS.items()
     },

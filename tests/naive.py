@@ -68,7 +68,10 @@ def state_face(rows, units):
 
 
 def greedy_state_units(v, rows, costs, room):
-    """Algorithm 2 on listed rows; when no dimension helps, towards the largest entry that still fits."""
+    """Algorithm 2 on listed rows.
+
+    When no dimension helps, towards the largest entry that still fits.
+    """
 
     def distance(units):
         face = state_face(rows, units)
@@ -127,8 +130,8 @@ def simplex_quadratic(H, c):
 def greedy_selection(lowest, n, k, start=(), fits=None):
     """Algorithm 3 to the letter: the unit i with the lowest min F over P_{S ∪ i}, ties to the first.
 
-    lowest(units) is that minimum, infinite where there is none; fits(chosen, i) whether i may join. Values that differ
-    by rounding alone, 1e-12 of them, are a tie.
+    lowest(units) is that minimum, infinite where there is none; fits(chosen, i) whether i may join.
+    Values that differ by rounding alone, 1e-12 of them, are a tie.
     """
     chosen = list(start)
     while len(chosen) < k:

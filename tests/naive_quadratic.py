@@ -19,7 +19,10 @@ def refit_by_clarabel(A, b, lo, hi):
 
 
 def refit_by_active_sets(H, c, lo, hi):
-    """The best of all 3^s ways to put units at lo, at hi or free; the value of the best feasible point."""
+    """The best of all 3^s ways to put units at lo, at hi or free.
+
+    The value of the best feasible point.
+    """
     size = len(c)
     best = np.inf
     for state in product((0, 1, 2), repeat=size):
@@ -39,7 +42,10 @@ def refit_by_active_sets(H, c, lo, hi):
 
 
 def nonnegative_path(A, b, limit):
-    """Lawson-Hanson from zero, one unit and one fresh least-squares fit at a time; the support at `limit` units."""
+    """Lawson-Hanson from zero, one unit and one fresh least-squares fit at a time.
+
+    The support at `limit` units.
+    """
     support = []
     w = np.zeros(A.shape[1])
     while len(support) < limit:

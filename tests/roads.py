@@ -239,106 +239,124 @@ GRID = {"grid": "equal", "n_bins": 9}
 MATRIX = np.random.default_rng(0).normal(size=(12, 9))
 GROUPS = PerColumn(("s", "s", "s", "t", "t", "t"))
 CASES: dict[str, dict[str, list[Case]]] = {
-    "points": of_all()
-    | {
-        "k": [Case(5)],
-        "labels": [Case(Rows("l"))],
-        "sample_weight": [Case(Rows("w"))],
-        "target": [Case(Other())],
-        "target_weight": [Case(Other("m"), also={"target": Other()})],
-        "columns": [Case({"c1": "ignore"}, table=True)],
-        "missing": [Case("drop", "gaps"), Case("impute", "gaps")],
-        "move": [Case(True), Case("free")],
-        "include": [Case([7])],
-        "exclude": [Case([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])],
-        "units": [Case(Rows("u"))],
-        "groups": [Case(Rows("g"), also={"max_per_group": 1})],
-        "min_per_group": [Case({"last": 1}, also={"groups": Rows("g"), "max_per_group": 3})],
-        "max_per_group": [
-            Case({"middle": 1}, also={"groups": Rows("g"), "min_per_group": {"first": 1}})
-        ],
-        "min_weight": [Case(0.32)],
-        "max_weight": [Case(0.36, also={"solver": "exchange"})],
-        "equal_weights": [Case(True, also={"solver": "exchange"})],
-        "similarity": [Case("matern32")],
-        "gamma": [Case("median"), Case(0.01)],
-        "standardize": [Case(True)],
-        "solver": [Case("exchange", also={"k": 4})],
-    },
-    "bins": of_all()
-    | {
-        "k": [Case(4)],
-        "counts": [Case(Rows("v"), "counts")],
-        "grid": [Case("equal"), Case("equal", also={"n_bins": 9})],
-        "n_bins": [Case(5, also={"grid": "equal"})],
-        "sample_weight": [Case(Rows("w"))],
-        "missing": [Case("drop", "gaps")],
-        "edges": [
-            Case(
-                (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 17.0, 40.0, 41.0),
-                "counts",
-                also={"counts": Rows("v")},
-            )
-        ],
-        "positions": [
-            Case((0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 17.0, 40.0), "counts", also={"counts": Rows("v")})
-        ],
-        "preserve": [Case("entries", also=GRID)],
-        "contiguous": [Case(True, also=GRID)],
-        "validation": [Case(0.3, also={**GRID, "preserve": MATRIX, "solver": "iht"})],
-        "ridge": [Case(20.0, also={**GRID, "preserve": MATRIX})],
-        "solver": [Case("iht")],
-    },
-    "terms": of_all()
-    | {
-        "k": [Case(2)],
-        "min_weight": [Case(0.32)],
-        "max_weight": [Case(0.35)],
-        "include": [Case(Names((5,)), also={"min_weight": 0.1})],
-        "exclude": [Case(Names((0,)))],
-        "groups": [Case(GROUPS, also={"max_per_group": 1, "k": 2})],
-        "max_per_group": [Case(1, also={"groups": GROUPS})],
-        "min_per_group": [Case({"t": 2}, also={"groups": GROUPS, "min_weight": 0.1})],
-        "max_group_weight": [Case({"s": 0.4}, also={"groups": GROUPS})],
-        "min_group_weight": [Case({"t": 0.6}, also={"groups": GROUPS})],
-        "previous": [Case(PerColumn((0.0, 0.0, 0.0, 0.0, 0.5, 0.5)), also={"max_turnover": 1.2})],
-        "max_turnover": [Case(0.9, also={"previous": PerColumn((0.0, 0.0, 0.0, 0.0, 0.5, 0.5))})],
-        "constraints": [Case(Conditions(((1.0, 0.0, 0.0, 0.0, 0.0, 0.0),), (0.1,)))],
-        "loss": [Case("absolute"), Case("downside")],
-        "ridge": [Case(50.0)],
-        "sample_weight": [Case(Rows("w"))],
-        "missing": [Case("drop", "gaps"), Case("impute", "gaps")],
-        "returns": [Case("simple", "prices")],
-        "date": [Case(Rows("d"), "shuffled", table=True, also={"returns": "simple"})],
-        "solver": [Case("iht", view=lambda answer: answer.status)],
-    },
-    "dims": of_all()
-    | {
-        "k": [Case(3)],
-        "units": [Case(PerColumn(("s", "t", "s", "t", "u", "u")))],
-        "costs": [
-            Case(PerColumn((5.0, 4.0, 1.0, 1.0, 1.0, 1.0)), without=("k",), also={"budget": 4.0})
-        ],
-        "budget": [
-            Case(2.0, without=("k",), also={"costs": PerColumn((5.0, 4.0, 1.0, 1.0, 1.0, 1.0))})
-        ],
-        "objective": [Case("l2", view=value)],
-        "sample_weight": [
-            Case(Rows("w")),
-            Case(Rows("w"), "long", table=True, also={"order": "o", "item": "i"}),
-        ],
-        "baseline": [Case(PerColumn((1, 1, 1, 0, 0, 0))), Case("mode")],
-        "include": [Case(Names((5,)))],
-        "exclude": [Case(Names((0,)))],
-        "missing": [
-            Case("drop", "gaps", table=True, view=value),
-            Case("impute", "gaps", table=True, view=value),
-        ],
-        "columns": [Case({"c0": "ignore"}, table=True)],
-        "order": [Case("o", "long", table=True, also={"item": "i"})],
-        "item": [Case("i", "long", table=True, also={"order": "o"})],
-        "solver": [Case("greedy", also={"k": 3}), Case("iht", also={"k": 3}, view=status)],
-    },
+    "points": (
+        of_all()
+        | {
+            "k": [Case(5)],
+            "labels": [Case(Rows("l"))],
+            "sample_weight": [Case(Rows("w"))],
+            "target": [Case(Other())],
+            "target_weight": [Case(Other("m"), also={"target": Other()})],
+            "columns": [Case({"c1": "ignore"}, table=True)],
+            "missing": [Case("drop", "gaps"), Case("impute", "gaps")],
+            "move": [Case(True), Case("free")],
+            "include": [Case([7])],
+            "exclude": [Case([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])],
+            "units": [Case(Rows("u"))],
+            "groups": [Case(Rows("g"), also={"max_per_group": 1})],
+            "min_per_group": [Case({"last": 1}, also={"groups": Rows("g"), "max_per_group": 3})],
+            "max_per_group": [
+                Case({"middle": 1}, also={"groups": Rows("g"), "min_per_group": {"first": 1}})
+            ],
+            "min_weight": [Case(0.32)],
+            "max_weight": [Case(0.36, also={"solver": "exchange"})],
+            "equal_weights": [Case(True, also={"solver": "exchange"})],
+            "similarity": [Case("matern32")],
+            "gamma": [Case("median"), Case(0.01)],
+            "standardize": [Case(True)],
+            "solver": [Case("exchange", also={"k": 4})],
+        }
+    ),
+    "bins": (
+        of_all()
+        | {
+            "k": [Case(4)],
+            "counts": [Case(Rows("v"), "counts")],
+            "grid": [Case("equal"), Case("equal", also={"n_bins": 9})],
+            "n_bins": [Case(5, also={"grid": "equal"})],
+            "sample_weight": [Case(Rows("w"))],
+            "missing": [Case("drop", "gaps")],
+            "edges": [
+                Case(
+                    (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 17.0, 40.0, 41.0),
+                    "counts",
+                    also={"counts": Rows("v")},
+                )
+            ],
+            "positions": [
+                Case(
+                    (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 17.0, 40.0),
+                    "counts",
+                    also={"counts": Rows("v")},
+                )
+            ],
+            "preserve": [Case("entries", also=GRID)],
+            "contiguous": [Case(True, also=GRID)],
+            "validation": [Case(0.3, also={**GRID, "preserve": MATRIX, "solver": "iht"})],
+            "ridge": [Case(20.0, also={**GRID, "preserve": MATRIX})],
+            "solver": [Case("iht")],
+        }
+    ),
+    "terms": (
+        of_all()
+        | {
+            "k": [Case(2)],
+            "min_weight": [Case(0.32)],
+            "max_weight": [Case(0.35)],
+            "include": [Case(Names((5,)), also={"min_weight": 0.1})],
+            "exclude": [Case(Names((0,)))],
+            "groups": [Case(GROUPS, also={"max_per_group": 1, "k": 2})],
+            "max_per_group": [Case(1, also={"groups": GROUPS})],
+            "min_per_group": [Case({"t": 2}, also={"groups": GROUPS, "min_weight": 0.1})],
+            "max_group_weight": [Case({"s": 0.4}, also={"groups": GROUPS})],
+            "min_group_weight": [Case({"t": 0.6}, also={"groups": GROUPS})],
+            "previous": [
+                Case(PerColumn((0.0, 0.0, 0.0, 0.0, 0.5, 0.5)), also={"max_turnover": 1.2})
+            ],
+            "max_turnover": [
+                Case(0.9, also={"previous": PerColumn((0.0, 0.0, 0.0, 0.0, 0.5, 0.5))})
+            ],
+            "constraints": [Case(Conditions(((1.0, 0.0, 0.0, 0.0, 0.0, 0.0),), (0.1,)))],
+            "loss": [Case("absolute"), Case("downside")],
+            "ridge": [Case(50.0)],
+            "sample_weight": [Case(Rows("w"))],
+            "missing": [Case("drop", "gaps"), Case("impute", "gaps")],
+            "returns": [Case("simple", "prices")],
+            "date": [Case(Rows("d"), "shuffled", table=True, also={"returns": "simple"})],
+            "solver": [Case("iht", view=lambda answer: answer.status)],
+        }
+    ),
+    "dims": (
+        of_all()
+        | {
+            "k": [Case(3)],
+            "units": [Case(PerColumn(("s", "t", "s", "t", "u", "u")))],
+            "costs": [
+                Case(
+                    PerColumn((5.0, 4.0, 1.0, 1.0, 1.0, 1.0)), without=("k",), also={"budget": 4.0}
+                )
+            ],
+            "budget": [
+                Case(2.0, without=("k",), also={"costs": PerColumn((5.0, 4.0, 1.0, 1.0, 1.0, 1.0))})
+            ],
+            "objective": [Case("l2", view=value)],
+            "sample_weight": [
+                Case(Rows("w")),
+                Case(Rows("w"), "long", table=True, also={"order": "o", "item": "i"}),
+            ],
+            "baseline": [Case(PerColumn((1, 1, 1, 0, 0, 0))), Case("mode")],
+            "include": [Case(Names((5,)))],
+            "exclude": [Case(Names((0,)))],
+            "missing": [
+                Case("drop", "gaps", table=True, view=value),
+                Case("impute", "gaps", table=True, view=value),
+            ],
+            "columns": [Case({"c0": "ignore"}, table=True)],
+            "order": [Case("o", "long", table=True, also={"item": "i"})],
+            "item": [Case("i", "long", table=True, also={"order": "o"})],
+            "solver": [Case("greedy", also={"k": 3}), Case("iht", also={"k": 3}, view=status)],
+        }
+    ),
 }
 
 
@@ -934,26 +952,32 @@ HISTOGRAM = "counts edges positions preserve contiguous validation ridge"
 ROW_LIMITS = "include exclude groups min_per_group max_per_group"
 FITTED = {
     "estimator has no callback, as scikit-learn's have none; `verbose` shows progress": "callback",
-    "estimator answers in rows, values or columns of X: units, histograms and lines of orders are "
-    "none": f"units {HISTOGRAM} order item",
+    "estimator answers in rows, values or columns of X: units, histograms and lines of orders are none": (
+        f"units {HISTOGRAM} order item"
+    ),
 }
 FROM_FILES = {
-    "command is stopped by Ctrl-C, shows its progress unless -q, and takes lists of numbers from "
-    "Python alone": "callback progress bounds edges positions validation ridge",
+    "command is stopped by Ctrl-C, shows its progress unless -q, and takes lists of numbers from Python alone": (
+        "callback progress bounds edges positions validation ridge"
+    ),
     "command has a column of weights for points alone": "sample_weight",
 }
 ABSENT_OPTIONS: dict[str, dict[str, str]] = {
     "estimator": FITTED,
     "estimator, blocks": FITTED,
-    "partial_fit": FITTED
-    | {
-        "stream has no positions that are known beforehand, and no second table": "target "
-        f"target_weight {ROW_LIMITS}"
-    },
+    "partial_fit": (
+        FITTED
+        | {
+            "stream has no positions that are known beforehand, and no second table": (
+                f"target target_weight {ROW_LIMITS}"
+            )
+        }
+    ),
     "summaries": {
-        "summary is of rows, and `solve` of the search over them: what looks at rows again is no "
-        "part of either": f"target target_weight move bounds units {ROW_LIMITS} {HISTOGRAM} loss "
-        "returns date costs budget order item",
+        "summary is of rows, and `solve` of the search over them: what looks at rows again is no part of either": (
+            f"target target_weight move bounds units {ROW_LIMITS} {HISTOGRAM} loss "
+            "returns date costs budget order item"
+        ),
         "summary has a size of its own, and its loop is yours": "max_memory progress",
     },
     "command": FROM_FILES,

@@ -111,7 +111,10 @@ def test_a_round_equals_its_twin():
 
 
 def test_bars_are_the_best_whatever_is_looked_ahead(monkeypatch):
-    """Bounds of what follows, from longer runs, cut no optimum off; nor does the shortcut for monotone bins."""
+    """Bounds of what follows, from longer runs, cut no optimum off.
+
+    Nor does the shortcut for monotone bins.
+    """
     monkeypatch.setattr(_bars, "COARSE", 8)
     monkeypatch.setattr(_bars, "COARSE_PER_BAR", 2)
     rng, t = np.random.default_rng(5), np.linspace(0.0, 1.0, 70)

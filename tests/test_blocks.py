@@ -571,8 +571,8 @@ def test_one_pass_of_summaries_says_how_far_the_points_may_be_from_all_rows(heav
         off = (1 + np.sqrt(2 * np.log(20))) / np.sqrt(300)
         assert true <= np.sqrt(found.value) + off
         assert (
-            f"with probability 95% the MMD of the points to all rows is at most {np.sqrt(found.value) + off:.3g}"
-            in found.note
+            "with probability 95% the MMD of the points to all rows is at most"
+            f" {np.sqrt(found.value) + off:.3g}" in found.note
         )
     linear = fewer.summarize(X, "points", candidates=300, similarity="linear").solve(5)
     assert "with probability" not in linear.note

@@ -126,7 +126,10 @@ BAD = [
     ({"min_per_group": 1}, "groups and min_per_group go together"),
     (
         {"groups": list("aabbcc"), "min_per_group": 2},
-        "cannot hold together: k = 3, min_per_group = 2 of group 'b' and min_per_group = 2 of group 'c'",
+        (
+            "cannot hold together: k = 3, min_per_group = 2 of group 'b' and min_per_group = 2 of"
+            " group 'c'"
+        ),
     ),
     (
         {"groups": list("aabbcc"), "min_per_group": {"b": 2}, "max_per_group": {"b": 1}},

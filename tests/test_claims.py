@@ -1,4 +1,7 @@
-"""What the loop lets anyone claim: membership, bounds, optimality; whatever objective, constraint or solver says."""
+"""What the loop lets anyone claim: membership, bounds, optimality.
+
+Whatever objective, constraint or solver says.
+"""
 
 import itertools
 import math
@@ -315,7 +318,10 @@ def test_where_the_projected_answer_is_worse_than_the_start_the_start_is_the_ans
 
 
 class CappedThatLies:
-    """At most two of three entries, none above 0.6; that its faces may be taken whole is not true."""
+    """At most two of three entries, none above 0.6.
+
+    That its faces may be taken whole is not true.
+    """
 
     space, k, n_units, whole_faces = fewer.Atoms(3), 2, 3, True
 

@@ -148,7 +148,8 @@ def test_our_own_bugs_are_code_1_and_a_sentence(monkeypatch, capsys):
 
     monkeypatch.setattr(_app.app, "main", broken)
     assert _app.run([]) == 1
-    assert capsys.readouterr().err == (
-        "fewer: this is a bug of fewer, RuntimeError: something of ours; set FEWER_TRACEBACK=1 to see where, "
-        "and report it.\n"
+    assert (
+        capsys.readouterr().err
+        == "fewer: this is a bug of fewer, RuntimeError: something of ours; set FEWER_TRACEBACK=1"
+        " to see where, and report it.\n"
     )

@@ -45,7 +45,10 @@ def test_baselines_are_computed_only_where_something_tells_of_them(files, monkey
 
 
 def test_help_and_version_are_there_before_numpy(files):
-    code = "import sys; from fewer.cli._app import run; run(sys.argv[1:]); sys.exit('numpy' in sys.modules)"
+    code = (
+        "import sys; from fewer.cli._app import run; run(sys.argv[1:]); sys.exit('numpy' in"
+        " sys.modules)"
+    )
     for arguments in ("--help", "-V", "dimz"):
         subprocess.run([sys.executable, "-c", code, arguments], check=True, capture_output=True)
     assert run("-V") == run("--version")

@@ -45,7 +45,10 @@ def fitting(cover, k):
 
 
 def random_cover(rng, n=None, rows=None, counted=True, mode=KL):
-    """A cover of random rows with varying cardinalities, density and weights; some columns may repeat."""
+    """A cover of random rows with varying cardinalities, density and weights.
+
+    Some columns may repeat.
+    """
     n = n or int(rng.integers(2, 10))
     rows = rows or int(rng.integers(1, 60))
     m = rng.integers(2, 5, n)

@@ -210,7 +210,10 @@ def test_a_long_proof_ends_in_all_masks(monkeypatch):
 
 @pytest.mark.parametrize("solver", ["greedy", "exchange", "auto"])
 def test_a_face_without_states_is_left(solver):
-    """Look-ahead prefers the columns that many rows lack one of; with k columns none of those rows fits."""
+    """Look-ahead prefers the columns that many rows lack one of.
+
+    With k columns none of those rows fits.
+    """
     heavy = [[1, 1, 1, 1, i, 0, 0] for i in range(1, 9)]
     X = np.array([*heavy, [0, 0, 0, 0, 0, 1, 1]])
     seen = States(X)
@@ -256,7 +259,10 @@ def test_the_same_seed_gives_the_same_bits_and_the_cover_stays_as_it_is():
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("seed", range(6))
 def test_dims_is_minimize(seed, solver, objective):
-    """Bit for bit, in value, bound, history and columns; with weights, m = 2 and 3, and another baseline."""
+    """Bit for bit, in value, bound, history and columns.
+
+    With weights, m = 2 and 3, and another baseline.
+    """
     rng = np.random.default_rng(seed)
     X = random_table(rng, n=int(rng.integers(2, 9)), m=2 + seed % 2)
     weights = rng.random(len(X)) + 0.01 if seed % 3 else None

@@ -121,7 +121,10 @@ def check(column, kind, values, dialect):
 
 
 def ambiguous(values, dialect):
-    """Numbers of three decimals after a comma below 1,000 may as well be thousands; which it is, a note says."""
+    """Numbers of three decimals after a comma below 1,000 may as well be thousands.
+
+    Which it is, a note says.
+    """
     small = all(value is None or 1 <= abs(value) < 1000 for value in values)
     return dialect["decimal"] == "," and small and dialect["separator"] != ";"
 

@@ -55,7 +55,8 @@ def in_pandas(path):
 def in_sqlite(path):
     with closing(sqlite3.connect(path)) as base, base:
         base.execute(
-            "CREATE TABLE rows (whole INT, number REAL, flag TEXT, text TEXT, day TEXT, moment TEXT)"
+            "CREATE TABLE rows (whole INT, number REAL, flag TEXT, text TEXT, day TEXT, moment"
+            " TEXT)"
         )
         texts = FRAME.with_columns(
             pl.col("flag").cast(pl.String), pl.col("day", "moment").cast(pl.String)

@@ -133,7 +133,8 @@ def test_dims_in_l2_under_a_limit_in_a_fresh_process_report_the_value_of_their_a
     assert done.returncode == 0, done.stderr
     indices, value = done.stdout.strip().rsplit(" ", 1)
     assert indices == "[2]"
-    # q = (.2, .2, .2, .4), of which only the state e_3 of mass .4 lies in X_S; the rest goes to both states there
+    # q = (.2, .2, .2, .4), of which only the state e_3 of mass .4 lies in X_S; the rest goes to
+    # both states there
     assert float(value) == pytest.approx(3 * 0.2**2 + 2 * 0.3**2)
 
 

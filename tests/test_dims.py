@@ -34,7 +34,10 @@ SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"
 
 
-FRACTIONS = "the check feeds fractions, which FewerDims refuses; test_weights_equal_repeated_rows checks the same"
+FRACTIONS = (
+    "the check feeds fractions, which FewerDims refuses; test_weights_equal_repeated_rows checks"
+    " the same"
+)
 
 
 @pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
@@ -267,7 +270,10 @@ BAD = [
     (
         [[0, 1]],
         {"solver": "magic"},
-        "solver must be one of 'auto', 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht', got 'magic'",
+        (
+            "solver must be one of 'auto', 'exact', 'exchange', 'frank_wolfe', 'greedy', 'iht', got"
+            " 'magic'"
+        ),
     ),
     (
         [[0, 1]],

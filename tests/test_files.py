@@ -1,4 +1,7 @@
-"""Files are written whole or not at all, whatever is in the way; and commands end as documented, whatever happens."""
+"""Files are written whole or not at all, whatever is in the way.
+
+And commands end as documented, whatever happens.
+"""
 
 import ast
 import errno
@@ -297,7 +300,10 @@ def shell(redirect, *args, cwd):
             ">&-",
             ["nothing"],
             2,
-            "fewer: no command 'nothing'; there are points, bins, terms, dims, look, demo, warm, completion.\n",
+            (
+                "fewer: no command 'nothing'; there are points, bins, terms, dims, look, demo,"
+                " warm, completion.\n"
+            ),
         ),
         ("<&- >&- 2>&-", ["nothing"], 2, ""),
         (
@@ -362,7 +368,10 @@ def test_ctrl_c_during_an_import_is_130_without_a_traceback(tmp_path, module):
 
 
 def test_the_command_takes_ctrl_c_before_it_imports_anything():
-    code = "import sys; before = set(sys.modules); import fewer.cli; print(*sorted(set(sys.modules) - before))"
+    code = (
+        "import sys; before = set(sys.modules); import fewer.cli; print(*sorted(set(sys.modules) -"
+        " before))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [
         "fewer",

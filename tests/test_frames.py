@@ -46,7 +46,10 @@ def entries(column):
 
 def numbers_of_every_width():
     """3, 1, 2 in every type of numbers of each library."""
-    pandas = "int8 uint16 int64 uint64 float16 float32 float64 Int8 UInt32 Float32 Float64 int64[pyarrow] double[pyarrow]"
+    pandas = (
+        "int8 uint16 int64 uint64 float16 float32 float64 Int8 UInt32 Float32 Float64"
+        " int64[pyarrow] double[pyarrow]"
+    )
     yield from (pd.Series([3, 1, 2], dtype=kind) for kind in pandas.split())
     decimals = [Decimal(3), Decimal(1), Decimal(2)]
     yield from (pd.Series(values, dtype=object) for values in (decimals, [3, 1.0, Decimal(2)]))

@@ -14,8 +14,8 @@ SAME = 1e-9
 ZERO = 1e-12
 """Values below this are rounding of zero: any rows that reach it are the answer."""
 FLAT = 1e-3
-"""Weights of answers with a value of nearly zero may differ by this share: F is flat there, and rounding
-decides which of many equally good weights come out, from one processor to the next."""
+"""Weights of answers with a value of nearly zero may differ by this share: F is flat there, and
+rounding decides which of many equally good weights come out, from one processor to the next."""
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name not in frozen.INTENDED])

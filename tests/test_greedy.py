@@ -1,4 +1,7 @@
-"""`greedy` is Algorithm 3 as printed, on every engine; Algorithm 2 is the same with the squared l2 distance."""
+"""`greedy` is Algorithm 3 as printed, on every engine.
+
+Algorithm 2 is the same with the squared l2 distance.
+"""
 
 import math
 
@@ -121,7 +124,10 @@ def test_fifteen_hundred_budgets():
 
 
 def columns(rng, n):
-    """A table and a target; sometimes of small whole numbers, so that columns repeat and gains tie."""
+    """A table and a target.
+
+    Sometimes of small whole numbers, so that columns repeat and gains tie.
+    """
     r = int(rng.integers(1, 4))
     if rng.random() < 0.3:
         return rng.integers(0, 3, (r, n)).astype(float), rng.integers(0, 3, r).astype(float)
@@ -216,7 +222,10 @@ def test_three_hundred_groups():
 
 
 def test_the_lowest_index_where_no_item_completes_an_order():
-    """Two items complete seven orders; Algorithm 3, which adds one at a time, does not see them. Searches do."""
+    """Two items complete seven orders; Algorithm 3, which adds one at a time, does not see them.
+
+    Searches do.
+    """
     q = np.zeros((2,) * 6)
     q[0, 0, 0, 0, 1, 1], q[1, 1, 1, 0, 0, 0] = 0.7, 0.3
     F, C = KL(Lattice(6, 2), q.ravel()), DimensionSparse(Lattice(6, 2), 3)

@@ -24,7 +24,9 @@ HEADERS = {
     "cut in two": "{'descr': '<f8', 'fortran_order': False, 'shape': (6, 2), \n",
     "no Python": "\x00\x00\x00",
     "negative": "{'descr': '<f8', 'fortran_order': False, 'shape': (-6, 2), }\n",
-    "too large to count": "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 2000000), }\n",
+    "too large to count": (
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 2000000), }\n"
+    ),
     "too large for the file": "{'descr': '<f8', 'fortran_order': False, 'shape': (60, 2), }\n",
     "a call": "{'descr': '<f8', 'fortran_order': False, 'shape': (10**9,), }\n",
     "nested": "(" * 4000 + ")" * 4000,

@@ -1,5 +1,8 @@
-"""Inputs as people have them: odd but good ones give the plain answer, wrong ones a sentence; nothing of the caller's
-is changed, and no warning of another library comes out (pytest turns those into errors)."""
+"""Inputs as people have them: odd but good ones give the plain answer, wrong ones a sentence.
+
+Nothing of the caller's
+is changed, and no warning of another library comes out (pytest turns those into errors).
+"""
 
 from datetime import date
 from decimal import Decimal

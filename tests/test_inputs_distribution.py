@@ -1,4 +1,7 @@
-"""Distributions are checked where they are made, whatever they were made from; files are read without trust."""
+"""Distributions are checked where they are made, whatever they were made from.
+
+Files are read without trust.
+"""
 
 import contextlib
 import io

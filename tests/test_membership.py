@@ -1,4 +1,7 @@
-"""What `contains` says at the very limits of each constraint; all numbers here are exact in binary."""
+"""What `contains` says at the very limits of each constraint.
+
+All numbers here are exact in binary.
+"""
 
 from dataclasses import FrozenInstanceError
 

@@ -25,7 +25,10 @@ def test_all_is_sorted_lazy_and_complete():
 
 
 def test_import_compiles_nothing_and_pulls_in_nothing():
-    code = "import sys, fewer; print([m for m in ('numba', 'scipy', 'numpy', 'sklearn', 'jax') if m in sys.modules])"
+    code = (
+        "import sys, fewer; print([m for m in ('numba', 'scipy', 'numpy', 'sklearn', 'jax') if m in"
+        " sys.modules])"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout == "[]\n"
 

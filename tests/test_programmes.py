@@ -28,7 +28,10 @@ def test_nonnegative_least_squares_answer_even_where_scipys_active_set_does_not_
 
 
 def drawn(rng):
-    """A small problem of least absolute errors, half of them of small whole numbers; conditions may not be feasible."""
+    """A small problem of least absolute errors, half of them of small whole numbers.
+
+    Conditions may not be feasible.
+    """
     s, whole = int(rng.integers(1, 7)), rng.random() < 0.5
     r, m = int(rng.integers(s, 20)), int(rng.integers(0, 4))
     numbers = (

@@ -374,7 +374,10 @@ def test_points_beyond_the_usual_size_are_bounded_by_the_same_relaxation(monkeyp
 
 
 def test_many_rows_have_a_bound_above_zero_and_the_answer_of_the_search():
-    """Single precision in the rounds, as there are more than 600 rows; steps are counted, not seconds."""
+    """Single precision in the rounds, as there are more than 600 rows.
+
+    Steps are counted, not seconds.
+    """
     X, looks = load_digits().data[:620], itertools.count()
     found = points(
         X,

@@ -380,7 +380,10 @@ def kernel_gram(seed, n, width):
     ("seed", "k", "least"), [(0, 2, 0.0), (1, 3, 0.0), (2, 3, 0.2), (3, 4, 0.0)]
 )
 def test_bounds_from_the_best_value_equal_enumeration(seed, k, least):
-    """`finish` checks the bound at every look, from the first on; a value that is not the best starts it as well."""
+    """`finish` checks the bound at every look, from the first on.
+
+    a value that is not the best starts it as well.
+    """
     H, rules = kernel_gram(seed, 11, 8.0), Rules(least, 1.0, (seed,))
     best, _ = naive.enumerate_supports(H, np.zeros(11), 0.0, k, rules)
     proof = Relaxations(H, rules.constraint(11, k).rules, True)

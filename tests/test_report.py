@@ -1,4 +1,7 @@
-"""The page: escaped, self-contained, small; and in a real browser silent, offline, sliding and unharmed."""
+"""The page: escaped, self-contained, small.
+
+And in a real browser silent, offline, sliding and unharmed.
+"""
 
 import base64
 import csv

@@ -283,7 +283,8 @@ def test_real_data_are_read_where_they_are():
     assert json.loads(json.dumps(charges.source)) == charges.source
 
 
-# stored rows are those of today's code: after a change of behaviour, `make reproduce` makes them anew
+# stored rows are those of today's code: after a change of behaviour, `make reproduce` makes them
+# anew
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,10 @@ def swapped_weights(table, a, j, t):
 
 
 def equal_refits(seed, low, high):
-    """Check the moves listed from the best weights on a support; how many of their values are those of a refit."""
+    """Check the moves listed from the best weights on a support.
+
+    How many of their values are those of a refit.
+    """
     table, equal = best_support(gram(seed), 5, low, high, seed), 0
     moves = listed_moves(table)
     for position in range(table.size + 1):

@@ -63,8 +63,10 @@ def test_success_is_a_run_that_ended_by_itself(status, success):
 def test_the_message_is_the_status_and_the_note():
     assert made().message == "Search finished; optimality not proven."
     noted = made(note="columns were standardized; equal rows were not merged")
-    assert noted.message == (
-        "Search finished; optimality not proven. Columns were standardized; equal rows were not merged."
+    assert (
+        noted.message
+        == "Search finished; optimality not proven. Columns were standardized; equal rows were not"
+        " merged."
     )
 
 
@@ -73,8 +75,10 @@ def test_the_line_for_people():
         repr(made()) == "Result(2 of 1437 points, MMD² = 0.00176, gap = 0.00041, finished in 1.2 s)"
     )
     estimated = made(bound=None, value_se=0.0002, status=Status.TIME_LIMIT, seconds=321.4)
-    assert repr(estimated) == (
-        "Result(2 of 1437 points, MMD² = 0.00176 ± 0.0002, stopped by the time limit after 321 s)"
+    assert (
+        repr(estimated)
+        == "Result(2 of 1437 points, MMD² = 0.00176 ± 0.0002, stopped by the time limit after"
+        " 321 s)"
     )
     assert len({repr(made(status=status)) for status in Status}) == len(Status)
 

@@ -158,7 +158,10 @@ def case(rng):
 
 @pytest.fixture
 def soak(tmp_path):
-    """Starts the campaign of one planted part; what still runs at the end is ended with all its workers."""
+    """Starts the campaign of one planted part.
+
+    What still runs at the end is ended with all its workers.
+    """
     processes = []
 
     def start(*arguments, body="pass", seconds=60, alone=False):

@@ -104,12 +104,18 @@ def test_a_command_forked_from_a_prepared_process_is_the_command(tmp_path):
         (-signal.SIGINT, "Traceback\n  File fewer/cli/__init__.py", False),
         (
             -signal.SIGINT,
-            'Traceback\n  File "/x/fewer/cli/__init__.py", line 3, in <module>\n    from ._process import x',
+            (
+                'Traceback\n  File "/x/fewer/cli/__init__.py", line 3, in <module>\n    from'
+                " ._process import x"
+            ),
             True,
         ),
         (
             -signal.SIGINT,
-            'Traceback\n  File "/x/fewer/cli/__init__.py", line 9, in main\n    from ._app import run',
+            (
+                'Traceback\n  File "/x/fewer/cli/__init__.py", line 9, in main\n    from ._app'
+                " import run"
+            ),
             False,
         ),
         (1, "", False),

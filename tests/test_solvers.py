@@ -81,7 +81,10 @@ def test_incumbent_makes_every_short_step_descend():
 
 
 def test_doubling_readings_differ_as_described():
-    """While the support stays, "support" doubles and so leaves it; "objective" returns to mu while F falls."""
+    """While the support stays, "support" doubles and so leaves it.
+
+    "objective" returns to mu while F falls.
+    """
     F, C = section_41(5)
     ends = {
         trapped: iht(F, C, step=Doubling(0.01, trapped), rng=3)

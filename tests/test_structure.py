@@ -245,7 +245,10 @@ def test_exact_over_overlapping_groups_ends():
 
 
 def test_a_programme_that_daqp_gives_up_is_not_called_impossible(monkeypatch):
-    """Only a proof that nothing is feasible says so; other failures leave a feasible answer, and proofs open."""
+    """Only a proof that nothing is feasible says so.
+
+    Other failures leave a feasible answer, and proofs open.
+    """
     import daqp
 
     solve = daqp.solve
@@ -340,7 +343,10 @@ def test_few_of_many_kinds_find_a_member_or_leave_the_question_open(seed):
 
 
 def test_a_proof_goes_on_where_no_unit_can_be_replaced():
-    """Only an included unit is held, so there is nothing to perturb; the proof must not end with the search."""
+    """Only an included unit is held, so there is nothing to perturb.
+
+    The proof must not end with the search.
+    """
     rng = np.random.default_rng(0)
     F = AbsoluteError(Atoms(4), rng.standard_normal((3, 4)), rng.standard_normal(3))
     C = SparseSimplex(

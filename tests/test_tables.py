@@ -217,7 +217,10 @@ def with_gaps(frame=pd.DataFrame):
 
 
 def test_a_missing_value_is_refused_with_its_column_and_row():
-    sentence = r"column 'age', row 3: is missing, as is 1 more; missing='drop' .*'impute' .*'category' .*'ignore'"
+    sentence = (
+        r"column 'age', row 3: is missing, as is 1 more; missing='drop' .*'impute' .*'category'"
+        r" .*'ignore'"
+    )
     with pytest.raises(InvalidInput, match=sentence):
         points(with_gaps(), 3)
 

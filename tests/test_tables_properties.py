@@ -1,4 +1,7 @@
-"""Any table gives an answer or a sentence that names the column; what should not matter does not."""
+"""Any table gives an answer or a sentence that names the column.
+
+What should not matter does not.
+"""
 
 import datetime as dt
 from decimal import Decimal

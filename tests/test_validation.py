@@ -1,4 +1,7 @@
-"""Bad input: each gets a sentence naming what, what was expected and what came; odd but good input works."""
+"""Bad input: each gets a sentence naming what, what was expected and what came.
+
+Odd but good input works.
+"""
 
 import numpy as np
 import pandas as pd

@@ -1,8 +1,9 @@
 """Who is measured: one small file each, with its version, the jobs it serves, and a reason where it must be skipped.
 
-A file defines PEER. Its methods are found by job ("points", "bins", "terms", "dims") or by kind of problem; each takes
-(problem, k, seed, seconds) and returns a `Found`. Libraries are imported inside the methods, so that listing the peers
-imports none of them, and a peer runs in a process of its own.
+A file defines PEER. Its methods are found by job ("points", "bins", "terms", "dims") or by kind of
+problem; each takes (problem, k, seed, seconds) and returns a `Found`. Libraries are imported inside
+the methods, so that listing the peers imports none of them, and a peer runs in a process of its
+own.
 """
 
 import pkgutil
@@ -18,7 +19,8 @@ OWN = {"histogram", "simplex", "sparse simplex", "greedy projection"}
 class Found(NamedTuple):
     """An answer: indices (points, dims) or a vector (the others), weights where the peer gives them.
 
-    `final`: it is a k-sparse distribution already and is not re-optimised. `proven`: the peer says it is optimal.
+    `final`: it is a k-sparse distribution already and is not re-optimised. `proven`: the peer says
+    it is optimal.
     """
 
     what: Any
@@ -39,9 +41,11 @@ class Peer:
     methods: dict[str, dict[str, Method]]
     skip: str = ""
     modest: dict[str, int] = field(default_factory=dict)
-    """Method -> the most rows or columns it is given; beyond them memory or time is out of the question."""
+    """Method -> the most rows or columns it is given; beyond them memory or time is out of the
+    question."""
     minutes: frozenset[str] = frozenset()
-    """Methods that prove: they get a limit of one minute and are called once, but in a quick run."""
+    """Methods that prove: they get a limit of one minute and are called once, but in a quick run.
+    """
 
     @property
     def version(self) -> str:

@@ -1,4 +1,7 @@
-"""abess: best-subset linear regression by splicing, k columns; the answer is brought onto the simplex after."""
+"""abess: best-subset linear regression by splicing, k columns.
+
+The answer is brought onto the simplex after.
+"""
 
 from typing import Any, NamedTuple
 
@@ -16,7 +19,10 @@ def splicing(problem: Any, k: int, seed: int, seconds: float) -> Found:
 
 
 def path(problem: Any, k: int, seed: int, seconds: float) -> Found:
-    """Along the path of every size up to k, each from the one before; the k asked for is the last."""
+    """Along the path of every size up to k, each from the one before.
+
+    The k asked for is the last.
+    """
     from abess.linear import LinearRegression
 
     size = min(k, len(problem.b) - 1)

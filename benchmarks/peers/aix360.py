@@ -1,4 +1,7 @@
-"""AIX360: its ProtoDash is measured as an algorithm (protodash.py); the package itself is not installed."""
+"""AIX360: its ProtoDash is measured as an algorithm (protodash.py).
+
+The package itself is not installed.
+"""
 
 from peers import Found, Peer
 
@@ -11,5 +14,8 @@ PEER = Peer(
     "AIX360",
     ("aix360",),
     {"digits": {"ProtoDash": absent}},
-    skip="pins an old SciPy that Python 3.11 and NumPy 2 cannot have; see ProtoDash for its algorithm",
+    skip=(
+        "pins an old SciPy that Python 3.11 and NumPy 2 cannot have; see ProtoDash for its"
+        " algorithm"
+    ),
 )

@@ -1,7 +1,8 @@
 """cvxpy with a free mixed-integer solver on index tracking: q_i <= x_i, x binary, Σ x <= k.
 
-SCIP takes the quadratic as it is. HiGHS has no mixed-integer quadratics, so it is given the sum of absolute errors, its
-nearest linear kin, and its answer is re-optimised for least squares on the same columns.
+SCIP takes the quadratic as it is. HiGHS has no mixed-integer quadratics, so it is given the sum of
+absolute errors, its nearest linear kin, and its answer is re-optimised for least squares on the
+same columns.
 """
 
 from typing import Any

@@ -1,4 +1,7 @@
-"""goodpoints: kernel thinning and Compress++; sizes are n / 2^m, so each is given as many rows as lead to k."""
+"""goodpoints: kernel thinning and Compress++.
+
+Sizes are n / 2^m, so each is given as many rows as lead to k.
+"""
 
 from typing import Any
 
@@ -33,7 +36,8 @@ def thinned(problem: Any, units: Any, k: int, seed: int) -> Any:
 def compress(problem: Any, k: int, seed: int, seconds: float) -> Found:
     """Compress++ on the largest power of four of rows, to its root, then to k.
 
-    Where that root is below k, Compress alone with as much oversampling as leaves at least 2 k rows, then to k.
+    Where that root is below k, Compress alone with as much oversampling as leaves at least 2 k
+    rows, then to k.
     """
     from goodpoints.compress import compress_kt, compresspp_kt
 

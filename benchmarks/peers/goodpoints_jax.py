@@ -1,7 +1,8 @@
 """goodpoints on JAX: its weighted compressions (Li, Dwivedi & Mackey 2024) for the rows themselves as the target.
 
-They want a kernel of mean zero: k(x, y) - m(x) - m(y) + c with the mean similarities m of the rows and their mean c.
-The rows are unbiased, so nothing is debiased (their "noop") but in the low-rank variants, which are run as they come.
+They want a kernel of mean zero: k(x, y) - m(x) - m(y) + c with the mean similarities m of the rows
+and their mean c. The rows are unbiased, so nothing is debiased (their "noop") but in the low-rank
+variants, which are run as they come.
 """
 
 from typing import Any

@@ -1,4 +1,7 @@
-"""kmedoids: FasterPAM on all distances; weights are the shares of the clusters, then re-optimised."""
+"""kmedoids: FasterPAM on all distances.
+
+Weights are the shares of the clusters, then re-optimised.
+"""
 
 from typing import Any
 

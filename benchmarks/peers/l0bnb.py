@@ -11,5 +11,8 @@ PEER = Peer(
     "l0bnb",
     ("l0bnb",),
     {"terms": {"branch and bound": absent}},
-    skip="its compiled code uses np.Inf, which NumPy 2 has not; L0Learn itself has no Python package; see abess",
+    skip=(
+        "its compiled code uses np.Inf, which NumPy 2 has not; L0Learn itself has no Python"
+        " package; see abess"
+    ),
 )

@@ -1,8 +1,8 @@
 """ProtoDash's algorithm, written here from its description: AIX360, which has it, pins old SciPy and does not install.
 
-The row of the steepest gradient joins, then all weights are refitted without the sum constraint (q >= 0).
-Source: Gurumoorthy, Dhurandhar, Cecchi & Aggarwal, "Efficient data representation by selecting prototypes with
-importance weights", ICDM 2019.
+The row of the steepest gradient joins, then all weights are refitted without the sum constraint (q
+>= 0). Source: Gurumoorthy, Dhurandhar, Cecchi & Aggarwal, "Efficient data representation by
+selecting prototypes with importance weights", ICDM 2019.
 """
 
 from typing import Any

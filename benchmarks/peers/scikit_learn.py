@@ -1,7 +1,7 @@
 """scikit-learn: Lasso and positive Lasso (the best of a path of 20 gammas), orthogonal matching pursuit.
 
-Matching pursuit knows no simplex, and refits on it drop columns: so it is also run for more columns than k, refitted
-for each number of them, and the best answer with at most k is taken.
+Matching pursuit knows no simplex, and refits on it drop columns: so it is also run for more columns
+than k, refitted for each number of them, and the best answer with at most k is taken.
 """
 
 from typing import Any

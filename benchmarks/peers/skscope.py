@@ -1,8 +1,10 @@
-"""skscope (JAX): IHT, HTP and Scope on least squares with k columns; the answer is brought onto the simplex after.
+"""skscope (JAX): IHT, HTP and Scope on least squares with k columns.
 
-Each is run with its own unconstrained refits. Splicing is also run with its option for another convex solver on a
-support, so that it compares supports by weights that a distribution can have: non-negative ones, and those of the
-simplex (a heavy further row asks for a sum of one).
+The answer is brought onto the simplex after.
+
+Each is run with its own unconstrained refits. Splicing is also run with its option for another
+convex solver on a support, so that it compares supports by weights that a distribution can have:
+non-negative ones, and those of the simplex (a heavy further row asks for a sum of one).
 """
 
 from typing import Any
@@ -40,7 +42,8 @@ def solver(name: str, refits: str = "") -> Method:
         import skscope
 
         A, b = with_sum(problem.A, problem.b) if refits == "simplex" else (problem.A, problem.b)
-        # its step is fixed at 0.005: a loss of smoothness 200 makes that the usual 1/L, where the plain one diverges
+        # its step is fixed at 0.005: a loss of smoothness 200 makes that the usual 1/L, where the
+        # plain one diverges
         scale = 100.0 / np.linalg.norm(A, 2) ** 2
         own = {"numeric_solver": nonnegative(A, b, scale)} if refits else {}
         made = getattr(skscope, name)(A.shape[1], k, **own)

@@ -25,7 +25,10 @@ FILES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One input and one k: the row group of a table. `axis` names what grows where it is a point of a cost curve."""
+    """One input and one k: the row group of a table.
+
+    `axis` names what grows where it is a point of a cost curve.
+    """
 
     job: str
     kind: str

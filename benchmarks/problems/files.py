@@ -7,8 +7,9 @@
 | one column of numbers, or an array of one dimension | bins: 100 random expectations of its histogram |
 | any other table with at least two columns of numbers | points: k rows stand for all |
 
-Numbers are standardised for points and terms; a column that falls with the target is turned around for terms. Rows with
-missing values and columns that are text or constant are left out, and so are rows beyond 100,000.
+Numbers are standardised for points and terms; a column that falls with the target is turned around
+for terms. Rows with missing values and columns that are text or constant are left out, and so are
+rows beyond 100,000.
 """
 
 import csv
@@ -145,7 +146,10 @@ def loaded(path: Path, name: str) -> Table:
 
 
 def listed(data: Path) -> Iterator[tuple[str, str, str, int]]:
-    """(job, name, shape, k) of each table of a folder, or of one file; with an empty job where it serves none."""
+    """(job, name, shape, k) of each table of a folder, or of one file.
+
+    With an empty job where it serves none.
+    """
     for path in sorted(data.iterdir()) if data.is_dir() else [data]:
         if path.suffix not in (".npz", ".csv", ".data", ".txt"):
             continue

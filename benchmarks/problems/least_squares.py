@@ -17,7 +17,10 @@ TABLES = {
 
 
 class LeastSquares:
-    """A (r, n), b (r,); p (n,) where b = A p came from a histogram; `rest` = (A, b) that nobody fits."""
+    """A (r, n), b (r,); p (n,) where b = A p came from a histogram.
+
+    `rest` = (A, b) that nobody fits.
+    """
 
     measure = "‖A q - b‖²"
 
@@ -32,7 +35,10 @@ class LeastSquares:
         return float(((self.A[:, entries] @ q[entries] - self.b) ** 2).sum())
 
     def test(self, q: np.ndarray) -> float:
-        """Expected ‖B (q - p)‖² for a new Gaussian B, or the squared error on rows kept back; else nan."""
+        """Expected ‖B (q - p)‖² for a new Gaussian B, or the squared error on rows kept back.
+
+        Else nan.
+        """
         if self.p is not None:
             return float(len(self.b) * ((q - self.p) ** 2).sum())
         if self.rest is not None:
@@ -84,7 +90,10 @@ def charges(r: int, data: Path) -> LeastSquares:
 
 
 def returns(T: int, n: int, seed: int = 0, data: Path | None = None) -> LeastSquares:
-    """Made-up weekly returns: five factors and noise; the index is a capitalisation-weighted mean of the n assets."""
+    """Made-up weekly returns: five factors and noise.
+
+    The index is a capitalisation-weighted mean of the n assets.
+    """
     rng = np.random.default_rng(seed)
     R = 0.02 * rng.standard_normal((2 * T, 5)) @ rng.uniform(
         0.2, 1.0, (5, n)

@@ -1,4 +1,7 @@
-"""points: rows, a similarity, and MMD² computed in blocks; a mixture of Gaussians has its own in closed form."""
+"""points: rows, a similarity, and MMD² computed in blocks.
+
+a mixture of Gaussians has its own in closed form.
+"""
 
 from functools import cached_property
 from pathlib import Path

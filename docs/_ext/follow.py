@@ -1,8 +1,9 @@
 """Follow a page of the guide literally: run its blocks in order and compare what they print with what the page shows.
 
-A block of ```python is run; a block of ```text after it is what it printed. In a block of ```console a line
-`$ command` is run, and what follows is what it printed. `...` stands for anything. A picture `![...](figures/NAME.png)`
-is the figure that the code before it drew. Everything runs in a folder of its own.
+A block of ```python is run; a block of ```text after it is what it printed. In a block of
+```console a line `$ command` is run, and what follows is what it printed. `...` stands for
+anything. A picture `![...](figures/NAME.png)` is the figure that the code before it drew.
+Everything runs in a folder of its own.
 
 Run: python docs/_ext/follow.py docs/guide/*.md README.md
 With --write first, what a page shows is replaced by what its code prints.
@@ -128,7 +129,9 @@ def save_figure(target: Path) -> None:
 
 
 def follow(page: Path, figures: bool = False, commands: bool = True) -> int:
-    """Run a page; with `figures` its pictures are drawn beside it, unless they were, from the same text.
+    """Run a page.
+
+    With `figures` its pictures are drawn beside it, unless they were, from the same text.
 
     `commands`: whether those of the shell are run too. Returns the number of blocks that were run.
     """

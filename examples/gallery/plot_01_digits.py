@@ -2,8 +2,8 @@
 Twenty digits that stand for 1,797
 ==================================
 
-Which pictures should a person look at to know a data set? `fewer.points` chooses k rows and weights such that
-the weighted few are as near as possible to all rows in maximum mean discrepancy (MMD).
+Which pictures should a person look at to know a data set? `fewer.points` chooses k rows and weights
+such that the weighted few are as near as possible to all rows in maximum mean discrepancy (MMD).
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,8 @@ plt.show()
 # %%
 # Against other ways to choose
 # ----------------------------
-# Every method gets the best weights on the rows it chose, so that only the choice is compared. Lower is better.
+# Every method gets the best weights on the rows it chose, so that only the choice is compared.
+# Lower is better.
 
 gamma = bandwidth(images, "rbf", "median")
 F = RowsMMD.between(images, np.full(len(images), 1 / len(images)), similarity_of("rbf", gamma))

@@ -2,8 +2,8 @@
 A photograph in twelve colours
 ==============================
 
-A palette is a set of weighted points in colour space. `points` picks colours that are in the picture and keeps
-their distribution; k-means takes averages, which are greyer.
+A palette is a set of weighted points in colour space. `points` picks colours that are in the
+picture and keeps their distribution; k-means takes averages, which are greyer.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Patches of a photograph
 =======================
 
-A photograph is made of small patches, and a few of them say most about it. Here 64 weighted patches of 10 x 10
-pixels represent 4,000 that were cut out at random. The weights say how common each is: much sky, few roofs.
+A photograph is made of small patches, and a few of them say most about it. Here 64 weighted patches
+of 10 x 10 pixels represent 4,000 that were cut out at random. The weights say how common each is:
+much sky, few roofs.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +32,8 @@ figure.suptitle("64 patches that stand for 4,000")
 plt.show()
 
 # %%
-# Rebuild the photograph from them: each tile is replaced by the nearest of the 64 patches, or of 64 random ones.
+# Rebuild the photograph from them: each tile is replaced by the nearest of the 64 patches, or of 64
+# random ones.
 
 height, width = (side // 10 for side in photo.shape)
 tiles = (
@@ -65,9 +67,9 @@ plt.show()
 # %%
 # What it is not good at
 # ----------------------
-# The points match the distribution of whole patches, not of every number that can be computed from one. The contrast
-# of a patch (its standard deviation) is such a number: the few keep too many flat patches, and random ones are
-# mostly nearer.
+# The points match the distribution of whole patches, not of every number that can be computed from
+# one. The contrast of a patch (its standard deviation) is such a number: the few keep too many flat
+# patches, and random ones are mostly nearer.
 
 contrast = patches.std(axis=1)
 flat = contrast < 0.05
@@ -75,5 +77,6 @@ draws = [np.random.default_rng(seed).choice(len(patches), 64, replace=False) for
 print(f"share of patches with contrast below 0.05: all {flat.mean():.2f}", end=", ")
 print(f"64 weighted {result.weights @ flat[result.indices]:.2f}", end=", ")
 print(
-    f"64 random {min(flat[rows].mean() for rows in draws):.2f} to {max(flat[rows].mean() for rows in draws):.2f}"
+    f"64 random {min(flat[rows].mean() for rows in draws):.2f} to"
+    f" {max(flat[rows].mean() for rows in draws):.2f}"
 )

@@ -2,8 +2,8 @@
 Track an index with twelve assets
 =================================
 
-At most twelve of 60 assets, each between 1 % and 20 %, at most three of a sector. `terms` finds the weights,
-and a lower bound under the same rules. Prices are made up: a market, eight sectors, noise.
+At most twelve of 60 assets, each between 1 % and 20 %, at most three of a sector. `terms` finds the
+weights, and a lower bound under the same rules. Prices are made up: a market, eight sectors, noise.
 """
 
 import matplotlib.pyplot as plt
@@ -45,8 +45,8 @@ plt.show()
 # %%
 # What does a rule cost?
 # ----------------------
-# Each bar is the tracking error with one more rule. The thin line is the proven lower bound: no choice of assets
-# and weights can be to the left of it.
+# Each bar is the tracking error with one more rule. The thin line is the proven lower bound: no
+# choice of assets and weights can be to the left of it.
 
 ladder = {
     "12 assets": {},

@@ -2,9 +2,9 @@
 Which products let the most orders ship complete?
 =================================================
 
-An order ships from the small warehouse only when all its products are there. Products come together, so the
-most frequent ones are not the answer, and neither is adding one at a time. `dims` finds the best choice and
-proves it.
+An order ships from the small warehouse only when all its products are there. Products come
+together, so the most frequent ones are not the answer, and neither is adding one at a time. `dims`
+finds the best choice and proves it.
 """
 
 import matplotlib.pyplot as plt
@@ -45,8 +45,8 @@ plt.show()
 # %%
 # What the stock looks like
 # -------------------------
-# Each column is a product, each row an order. Complete orders are blue. The optimum takes whole groups of products
-# that are bought together.
+# Each column is a product, each row an order. Complete orders are blue. The optimum takes whole
+# groups of products that are bought together.
 
 table = pd.crosstab(train["order_id"], train["sku"]).clip(upper=1)
 result = best[sizes.index(15)]

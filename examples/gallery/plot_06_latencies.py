@@ -2,8 +2,9 @@
 A million latencies in fifty values
 ===================================
 
-Fifty weighted values answer most questions that people ask about latencies, and they fit in a message. They are
-proven optimal: no other fifty values come nearer to the cumulative distribution, in squared difference.
+Fifty weighted values answer most questions that people ask about latencies, and they fit in a
+message. They are proven optimal: no other fifty values come nearer to the cumulative distribution,
+in squared difference.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +19,8 @@ kept = result.distribution
 result
 
 # %%
-# The grey line is all values, the steps are the fifty. Beyond the 99.9th percentile the tail rests on a single
-# value.
+# The grey line is all values, the steps are the fifty. Beyond the 99.9th percentile the tail rests
+# on a single value.
 
 levels = np.linspace(0, 1, 2000)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2))

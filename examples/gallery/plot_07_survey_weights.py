@@ -2,9 +2,9 @@
 Survey weights: forty people who add up to a country
 ====================================================
 
-A microsimulation needs a small population whose totals are right: shares of regions, plans and channels, mean
-age and income, and shares by age group. That is `terms` with a row for each total: weights on at most k
-people, such that all totals are met.
+A microsimulation needs a small population whose totals are right: shares of regions, plans and
+channels, mean age and income, and shares by age group. That is `terms` with a row for each total:
+weights on at most k people, such that all totals are met.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ totals = facts.mean()
 print(f"{len(people)} people, {len(totals)} totals")
 
 # %%
-# A handful of people cannot meet all totals; from some k on they can, exactly. By Carathéodory's theorem 23 weights
-# are enough for 22 totals. The smallest error that was found for each k:
+# A handful of people cannot meet all totals; from some k on they can, exactly. By Carathéodory's
+# theorem 23 weights are enough for 22 totals. The smallest error that was found for each k:
 
 sizes = (5, 8, 10, 12, 15, 20, 25)
 found = [terms(facts.T.to_numpy(), totals.to_numpy(), k, solver="exchange", rng=0) for k in sizes]
@@ -46,8 +46,8 @@ axis.legend(frameon=False)
 plt.show()
 
 # %%
-# Uneven weights make estimates noisy. With at least 1 % and at most 5 % for each person, forty people still meet
-# all totals.
+# Uneven weights make estimates noisy. With at least 1 % and at most 5 % for each person, forty
+# people still meet all totals.
 
 even = terms(
     facts.T.to_numpy(),

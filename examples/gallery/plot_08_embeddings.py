@@ -2,9 +2,9 @@
 A representative subset of embeddings
 =====================================
 
-Which few texts represent a collection? Here the texts are the documentation of scikit-learn's estimators, as TF-IDF
-vectors reduced to 30 dimensions and scaled to length one. On such rows the default similarity (rbf) compares angles
-and sees clusters. The cosine similarity itself does not.
+Which few texts represent a collection? Here the texts are the documentation of scikit-learn's
+estimators, as TF-IDF vectors reduced to 30 dimensions and scaled to length one. On such rows the
+default similarity (rbf) compares angles and sees clusters. The cosine similarity itself does not.
 """
 
 import inspect

@@ -2,9 +2,9 @@
 Train on a coreset, with sample weights
 =======================================
 
-A support vector machine is slow on many rows, but it can be trained on a few weighted ones. `counts_` says how many
-rows each one represents, which is what ``sample_weight`` expects. With weights that sum to one the regularisation
-would be far too strong.
+A support vector machine is slow on many rows, but it can be trained on a few weighted ones.
+`counts_` says how many rows each one represents, which is what ``sample_weight`` expects. With
+weights that sum to one the regularisation would be far too strong.
 """
 
 import time
@@ -70,5 +70,6 @@ whole = time.perf_counter() - start
 start = time.perf_counter()
 accuracy(few.indices_, few.counts_)
 print(
-    f"training and testing take {(time.perf_counter() - start) / whole:.2f} of the time with {sizes[-1]} rows"
+    f"training and testing take {(time.perf_counter() - start) / whole:.2f} of the time with"
+    f" {sizes[-1]} rows"
 )

@@ -2,9 +2,10 @@
 Points that move, next to k-means
 =================================
 
-The best k *rows* can only be where rows are. With ``move=True`` places and weights are optimised together, and the
-distance to the data (MMD) falls to a fraction. k-means minimises something else, the squared distance of each row to
-the nearest centre. As a summary of the distribution it is further away than the best rows.
+The best k *rows* can only be where rows are. With ``move=True`` places and weights are optimised
+together, and the distance to the data (MMD) falls to a fraction. k-means minimises something else,
+the squared distance of each row to the nearest centre. As a summary of the distribution it is
+further away than the best rows.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +35,8 @@ def mmd2(places, weights, X, gamma):
 
 
 # %%
-# The area is the weight. Points go to the dense middle and keep the ends; centres of k-means spread evenly.
+# The area is the weight. Points go to the dense middle and keep the ends; centres of k-means spread
+# evenly.
 
 gamma = 1 / np.median(((X[:1000, None] - X[1000:2000]) ** 2).sum(axis=2))
 answers = {
@@ -52,8 +54,8 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# On digits a moved point is a picture that nobody wrote. It stays within the range of the data, so every pixel is a
-# possible grey value.
+# On digits a moved point is a picture that nobody wrote. It stays within the range of the data, so
+# every pixel is a possible grey value.
 
 digits = load_digits().data
 rows, moved = (points(digits, 10, move=move, rng=0) for move in (False, True))

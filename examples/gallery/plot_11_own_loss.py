@@ -2,9 +2,9 @@
 Your own loss, differentiated for you
 =====================================
 
-Any convex function of a distribution can be minimised. Here the loss is the energy distance between forecast
-and observation that meteorologists call CRPS, written with `jax.numpy`; the gradient comes from jax, and
-greedy, local search and proof work on it as on any other loss.
+Any convex function of a distribution can be minimised. Here the loss is the energy distance between
+forecast and observation that meteorologists call CRPS, written with `jax.numpy`; the gradient comes
+from jax, and greedy, local search and proof work on it as on any other loss.
 """
 
 import jax.numpy as jnp
@@ -47,7 +47,8 @@ axis.legend(frameon=False)
 plt.show()
 
 # %%
-# The same forecast must not be wrong about frost. Add a penalty, which is convex too, and the optimum moves.
+# The same forecast must not be wrong about frost. Add a penalty, which is convex too, and the
+# optimum moves.
 
 
 def careful(p):

@@ -2,9 +2,9 @@
 Your own constraint: k windows of time
 ======================================
 
-A shop may open for a few windows of three hours a day. Which windows follow the demand best? A constraint is
-a union of faces, each named by a few units; here a unit is a window, and its face the hours in it. Four small
-methods are enough, and every solver works.
+A shop may open for a few windows of three hours a day. Which windows follow the demand best? A
+constraint is a union of faces, each named by a few units; here a unit is a window, and its face the
+hours in it. Four small methods are enough, and every solver works.
 """
 
 from dataclasses import dataclass
@@ -71,7 +71,8 @@ demand = sum(peaks) + 0.15 * rng.random(24)
 demand /= demand.sum()
 
 # %%
-# Local search over the windows. There are few enough choices to try them all, so the best possible loss is known too.
+# Local search over the windows. There are few enough choices to try them all, so the best possible
+# loss is known too.
 
 F = L2(Atoms(24), demand)
 figure, axes = plt.subplots(3, 1, figsize=(7.5, 6.5), sharex=True, sharey=True)

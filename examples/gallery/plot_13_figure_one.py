@@ -2,9 +2,10 @@
 The paper's figure 1
 ====================
 
-*Learning Sparse Distributions using Iterative Hard Thresholding* (NeurIPS 2019) compares greedy selection
-with iterative hard thresholding (IHT) on a distribution over {0, 1}^15, of which the answer may use seven
-dimensions. Here is one run, with what the paper could not draw: the proven optimum.
+*Learning Sparse Distributions using Iterative Hard Thresholding* (NeurIPS 2019) compares greedy
+selection with iterative hard thresholding (IHT) on a distribution over {0, 1}^15, of which the
+answer may use seven dimensions. Here is one run, with what the paper could not draw: the proven
+optimum.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +21,8 @@ F, C = L2(space, q / q.sum()), DimensionSparse(space, k=7)
 optimum = exact(F, C).value
 
 # %%
-# IHT from a random start, greedy selection, and IHT that starts at greedy's answer; the step is doubled while
-# the support does not change.
+# IHT from a random start, greedy selection, and IHT that starts at greedy's answer; the step is
+# doubled while the support does not change.
 
 first = greedy(F, C)
 runs = {
@@ -40,8 +41,8 @@ axis.legend(frameon=False)
 plt.show()
 
 # %%
-# Ten runs: how far each method stays from the optimum. Local search (`exchange`) reaches it in each of these.
-# `greedy` is the paper's Algorithm 3, and IHT with `Doubling(0.008)` its Algorithm 1.
+# Ten runs: how far each method stays from the optimum. Local search (`exchange`) reaches it in each
+# of these. `greedy` is the paper's Algorithm 3, and IHT with `Doubling(0.008)` its Algorithm 1.
 
 gaps = {"greedy": [], "IHT": [], "IHT after greedy": [], "exchange": []}
 for seed in range(10):

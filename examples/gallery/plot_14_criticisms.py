@@ -2,8 +2,8 @@
 What the prototypes miss
 ========================
 
-Prototypes show what is typical. `criticisms` shows the rows that they represent worst: rare shapes, slips of
-the pen, mistakes in the data. Look at both.
+Prototypes show what is typical. `criticisms` shows the rows that they represent worst: rare shapes,
+slips of the pen, mistakes in the data. Look at both.
 """
 
 import matplotlib.pyplot as plt
@@ -26,9 +26,10 @@ figure.suptitle("Above: 20 digits that stand for all. Below: the 20 that these r
 plt.show()
 
 # %%
-# In two dimensions one can see why. Eight points represent two moons; a third group of fifteen rows is too small to
-# get a point. The witness function is above zero (red) where the points put too little weight, and below (blue)
-# where they put too much. The criticisms (crosses) are rows far from all points.
+# In two dimensions one can see why. Eight points represent two moons; a third group of fifteen rows
+# is too small to get a point. The witness function is above zero (red) where the points put too
+# little weight, and below (blue) where they put too much. The criticisms (crosses) are rows far
+# from all points.
 
 rng = np.random.default_rng(0)
 moons = make_moons(600, noise=0.08, random_state=0)[0]

@@ -2,8 +2,8 @@
 A classifier that compares with twelve rows
 ===========================================
 
-`FewerPointsClassifier` predicts the label of the nearest of k rows. The border between two classes is made of
-straight lines, and two rows explain each of them.
+`FewerPointsClassifier` predicts the label of the nearest of k rows. The border between two classes
+is made of straight lines, and two rows explain each of them.
 """
 
 import matplotlib.pyplot as plt
@@ -34,8 +34,8 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# On digits: error against the number of rows kept, with the full nearest-neighbour rule and random rows beside
-# it.
+# On digits: error against the number of rows kept, with the full nearest-neighbour rule and random
+# rows beside it.
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)

@@ -2,9 +2,9 @@
 Which words let you read the most sentences?
 ============================================
 
-A learner who knows k words can read a sentence whole when it has no other. Which words are the best to learn?
-Not simply the most frequent ones: a sentence needs all of its words. The text is the first line of every page of
-the documentation of scikit-learn, SciPy and NumPy.
+A learner who knows k words can read a sentence whole when it has no other. Which words are the best
+to learn? Not simply the most frequent ones: a sentence needs all of its words. The text is the
+first line of every page of the documentation of scikit-learn, SciPy and NumPy.
 """
 
 import inspect
@@ -65,8 +65,8 @@ axis.legend(frameon=False)
 plt.show()
 
 # %%
-# The forty best words. The size of a word says how many of the readable sentences use it; orange words are not among
-# the forty most frequent ones.
+# The forty best words. The size of a word says how many of the readable sentences use it; orange
+# words are not among the forty most frequent ones.
 
 chosen = found[2].indices
 whole = np.flatnonzero(

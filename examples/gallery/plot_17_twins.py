@@ -2,8 +2,8 @@
 Train and test sets that are alike
 ==================================
 
-A random test set of 50 rows can be lucky or unlucky. `split_evenly` cuts a table into two parts with nearly the same
-distribution, so an error measured on the small part says more about the whole.
+A random test set of 50 rows can be lucky or unlucky. `split_evenly` cuts a table into two parts
+with nearly the same distribution, so an error measured on the small part says more about the whole.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,8 @@ def error(train, test):
 
 
 # %%
-# Thirty samples of 300 rows. Each is cut twice, at random and by `split_evenly`, into 250 and 50; what the 50 rows
-# measure is compared with ten-fold cross-validation on the 300.
+# Thirty samples of 300 rows. Each is cut twice, at random and by `split_evenly`, into 250 and 50;
+# what the 50 rows measure is compared with ten-fold cross-validation on the 300.
 
 rng = np.random.default_rng(0)
 missed = {"random test sets": [], "test sets by split_evenly": []}

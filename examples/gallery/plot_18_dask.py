@@ -2,8 +2,8 @@
 Rows of a Dask array
 ====================
 
-The rows are in blocks, on this machine or on a cluster. Each block is summarised where it is, and only summaries
-are sent. There is no client argument: the active Dask client is used, or threads.
+The rows are in blocks, on this machine or on a cluster. Each block is summarised where it is, and
+only summaries are sent. There is no client argument: the active Dask client is used, or threads.
 """
 
 import dask.array as da
@@ -29,8 +29,8 @@ result = points(X, k=40, gamma=0.1, max_memory="1MB", rng=0)
 result
 
 # %%
-# 80,000 rows need 1.3 MB, and at most half of 1 MB is gathered, so two passes over the blocks found the
-# candidates and compared them with all rows. The area of a point is its weight.
+# 80,000 rows need 1.3 MB, and at most half of 1 MB is gathered, so two passes over the blocks found
+# the candidates and compared them with all rows. The area of a point is its weight.
 
 some = block(0)[::10]
 figure, axis = plt.subplots(figsize=(7, 6))

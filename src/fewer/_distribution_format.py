@@ -17,7 +17,10 @@ ON_A_LINE = ("values", "edges")
 
 
 def as_integers(x: Any, name: str) -> Indices:
-    """Return `x` as int64 of any shape, in C order; whatever integer type and byte order it came in."""
+    """Return `x` as int64 of any shape, in C order.
+
+    Whatever integer type and byte order it came in.
+    """
     array = as_numbers(x, name)
     if array.size and (array.dtype.kind not in "iu" or int(array.max()) >= 2**63):
         raise InvalidInput(f"{name} must hold integers below 2^63, got {array.dtype} ({shown(x)})")
@@ -64,7 +67,8 @@ def fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
     rows = states.reshape(-1, n) if n == 1 or not states.size else states
     if rows.ndim != 2 or rows.shape[1] != n or origin.shape != (n,) or dims.ndim != 1:
         raise InvalidInput(
-            f"states must be rows of {n} integers, and origin one, got {states.shape}, {origin.shape}"
+            f"states must be rows of {n} integers, and origin one, got {states.shape},"
+            f" {origin.shape}"
         )
     off = np.delete(rows != origin, dims, axis=1).any(axis=1)
     if off.any():
@@ -105,7 +109,10 @@ def read(path: Path, most: int) -> Mapping[str, Any]:
 
 
 def read_arrays(path: Path, most: int) -> dict[str, Any]:
-    """Return the arrays of a saved distribution, as they are in the file; more than `most` bytes are not unpacked."""
+    """Return the arrays of a saved distribution, as they are in the file.
+
+    More than `most` bytes are not unpacked.
+    """
 
     def check(label: str, size: int, compressed: int) -> None:
         if size > most:

@@ -65,7 +65,10 @@ def kept_count(result: "Result") -> str:
 
 
 def html(result: "Result") -> str:
-    """Return a small table of what was kept, the heaviest first, under a summary; colours are the page's."""
+    """Return a small table of what was kept, the heaviest first, under a summary.
+
+    Colours are the page's.
+    """
     labels = labels_of(result)
     columns = {"index": [str(i) for i in result.indices]}
     if labels is not None:
@@ -80,13 +83,17 @@ def html(result: "Result") -> str:
         more = f"and {len(order) - MOST_ROWS} more"
         rows.append(_row("td", [more, *[""] * (len(columns) - 1)]))
     return (
-        f"<table><caption {WIDE}><b>{escape(summary(result))}</b><br>{escape(result.message)}</caption>"
+        "<table><caption"
+        f" {WIDE}><b>{escape(summary(result))}</b><br>{escape(result.message)}</caption>"
         f"<thead>{_row('th', list(columns))}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
 
 
 def labels_of(result: "Result") -> tuple[str, list[str]] | None:
-    """Return the heading and the names of the kept units, as the user calls them; None where there are only indices."""
+    """Return the heading and the names of the kept units, as the user calls them.
+
+    None where there are only indices.
+    """
     if result.labels is None:
         return None
     numbers = result.words.unit in IN_ORDER

@@ -47,7 +47,10 @@ def ours(result: "Result") -> dict[str, Any]:
 
 
 def columns_of(rows: Any, library: str = "") -> dict[Any, Any]:
-    """Return the columns of kept rows by name, of an array as x0, x1, ...; as lists if they are of another library."""
+    """Return the columns of kept rows by name, of an array as x0, x1, ....
+
+    As lists if they are of another library.
+    """
     if rows is None:
         return {}
     if library_of(rows) is None:

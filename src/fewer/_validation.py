@@ -23,7 +23,8 @@ Vector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 MOST_NESTED = 32
-"""Lists in lists are looked through to this depth; NumPy's arrays have no more dimensions than twice that."""
+"""Lists in lists are looked through to this depth; NumPy's arrays have no more dimensions than
+twice that."""
 SEEDS = 10**6
 """A seed that is drawn is below this: short enough to type."""
 _COMPRESSED = {"bsr": sp.bsr_array, "csc": sp.csc_array, "csr": sp.csr_array}
@@ -39,7 +40,9 @@ _BRIEF.maxother = _BRIEF.maxstring = _BRIEF.maxlong = 60
 
 
 class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence it carries
-    """The input cannot be used; the message says what is wrong, what was expected and what was given.
+    """The input cannot be used.
+
+    The message says what is wrong, what was expected and what was given.
 
     Both a `ValueError` and a `TypeError`, as scikit-learn's own parameter error is.
 
@@ -78,7 +81,11 @@ class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence
 class Fix(NamedTuple):
     """A parameter, and a value of it that mends an error; of several values each does.
 
-    >>> str(Fix("missing", ("drop", "impute"))), str(Fix("columns", {"age": "ignore"})), str(Fix("max_memory"))
+    >>> (
+    ...     str(Fix("missing", ("drop", "impute"))),
+    ...     str(Fix("columns", {"age": "ignore"})),
+    ...     str(Fix("max_memory")),
+    ... )
     ("missing='drop' or 'impute'", "columns={'age': 'ignore'}", 'max_memory')
     """
 
@@ -129,7 +136,9 @@ def shown(x: Any) -> str:
 
 
 def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
-    """Return `x` as an array of booleans, integers or floats, of any shape; no entry of it is masked or missing.
+    """Return `x` as an array of booleans, integers or floats, of any shape.
+
+    No entry of it is masked or missing.
 
     Sequences, arrays, DataFrames and Series are welcome, with nullable columns and columns of
     objects too where each entry is a real number (`Decimal` and `Fraction` among them). Text is
@@ -154,7 +163,8 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
     if array.dtype.kind == "f" and np.isnan(array).any():
         row, column = (int(i) for i in np.argwhere(np.isnan(array))[0])
         raise InvalidInput(
-            f"{name} has a missing value in column {labels_of(x)[column]!r}, row {row}; fill or drop it",
+            f"{name} has a missing value in column {labels_of(x)[column]!r}, row {row}; fill or"
+            " drop it",
             name,
         )
     return array
@@ -181,7 +191,10 @@ def as_sparse(x: Any, name: str) -> Any:
 
 
 def unmasked(x: Any, name: str, depth: int = 0) -> Any:
-    """Return `x`, a masked array as its data; a masked entry is refused, for its value is not meant to be read."""
+    """Return `x`, a masked array as its data.
+
+    a masked entry is refused, for its value is not meant to be read.
+    """
     if isinstance(x, (list, tuple)):  # of which NumPy alone would drop the masks
         kinds = set(map(type, x))
         nested = any(issubclass(kind, (list, tuple, np.ma.MaskedArray)) for kind in kinds)
@@ -209,7 +222,9 @@ def read(x: Any, name: str) -> npt.NDArray[Any]:
 
 
 def library_of(x: Any) -> str | None:
-    """Return which of the libraries of `_FRAMES` a table or a column is of, if any; none of them is imported for that.
+    """Return which of the libraries of `_FRAMES` a table or a column is of, if any.
+
+    None of them is imported for that.
 
     >>> library_of([[1.0, 2.0]]) is None
     True
@@ -251,7 +266,10 @@ def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _real(array: npt.NDArray[Any], name: str, x: Any) -> npt.NDArray[Any]:
-    """Return an array of real numbers; objects as int64 where they are whole and fit, else as float64."""
+    """Return an array of real numbers.
+
+    Objects as int64 where they are whole and fit, else as float64.
+    """
     if array.dtype.kind in "fiub":
         return array
     if array.dtype.kind != "O":
@@ -331,7 +349,10 @@ def as_weights(x: Any, n: int, name: str) -> Vector:
 
 
 def as_shares(weights: Vector, name: str) -> Vector:
-    """Return finite weights divided by their sum; they must be non-negative, and some above zero."""
+    """Return finite weights divided by their sum.
+
+    They must be non-negative, and some above zero.
+    """
     if weights.size == 0:
         raise InvalidInput(f"{name} must have at least one entry, got none", name)
     refuse_negative(weights, name)
@@ -357,7 +378,10 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
 
 
 def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = False) -> float:
-    """Return `x` as a finite float above `above`; any real number is welcome, `Decimal` and `Fraction` too."""
+    """Return `x` as a finite float above `above`.
+
+    Any real number is welcome, `Decimal` and `Fraction` too.
+    """
     word = "at least" if allow_equal else "above"
     x = x[()] if type(x) is np.ndarray and not x.ndim else x
     value = math.nan

@@ -1,4 +1,6 @@
-"""The exact active-set solver for convex quadratics on the simplex cut by a box; a simplex is the box [0, 1].
+"""The exact active-set solver for convex quadratics on the simplex cut by a box.
+
+a simplex is the box [0, 1].
 
 Each step is a few passes of NumPy around the compiled Cholesky factor of the free units. Sources:
 Lawson & Hanson 1974, ch. 23; Wolfe 1976, Math. Prog. 11; Nocedal & Wright 2006, ch. 16.
@@ -71,7 +73,10 @@ class ActiveSet:
         return ROUNDING * (np.abs(self.b) + self.norms * float(self.norms @ self.w))
 
     def free(self, units: Indices) -> bool:
-        """Free units, but for those that depend on the ones that are free; whether all were freed."""
+        """Free units, but for those that depend on the ones that are free.
+
+        Whether all were freed.
+        """
         before = self.count
         self.count = append(
             self.G, self.sigma, self.scale, self.factor, self._passive, before, units
@@ -94,7 +99,9 @@ class ActiveSet:
                 self.free(able[[np.argmin(self.residual[able])]])
 
     def advance(self, residual: Vector, total: float, longest: float) -> tuple[int, float]:
-        """Move the passive weights as far as the bounds allow; the position that meets its, or -1, and how far.
+        """Move the passive weights as far as the bounds allow.
+
+        The position that meets its, or -1, and how far.
 
         w_P <- w_P + t x, t <= longest, (L L') x = r + mu 1, with mu such that 1'x = total if sigma
         > 0; r (count,), changed in place.
@@ -105,7 +112,10 @@ class ActiveSet:
         )
 
     def towards(self) -> int:
-        """Move the passive weights towards their minimiser; the position that meets its bound first, or -1."""
+        """Move the passive weights towards their minimiser.
+
+        The position that meets its bound first, or -1.
+        """
         position, _ = self.advance(self.residual[self.passive], 1.0 - float(self.w.sum()), 1.0)
         self.renew()
         return position
@@ -166,7 +176,10 @@ class ActiveSet:
     def steepest(
         self, tried: npt.NDArray[np.bool_], error: Vector, level: float
     ) -> tuple[int, float]:
-        """The resting unit, not tried yet, whose slope promises most, and the slope; -1 where all are within error."""
+        """The resting unit, not tried yet, whose slope promises most, and the slope.
+
+        -1 where all are within error.
+        """
         slope = self.residual - level
         slope[self.passive] = 0.0
         unit = steepest(slope, error, self.w, self.lo, self.hi, tried)
@@ -248,7 +261,9 @@ def box_quadratic(
     - H_rj + H_rr, b_i = c_i - c_r - H_ir + H_rr, r = argmin H_ii. No column exceeds twice its
     length then, and an offset common to all columns cancels.
 
-    >>> w, steps = box_quadratic(np.eye(3), np.array([1.0, 0.0, 0.0]), np.zeros(3), np.full(3, 0.5), np.zeros(3))
+    >>> w, steps = box_quadratic(
+    ...     np.eye(3), np.array([1.0, 0.0, 0.0]), np.zeros(3), np.full(3, 0.5), np.zeros(3)
+    ... )
     >>> w.round(12).tolist()
     [0.5, 0.25, 0.25]
     """

@@ -14,7 +14,8 @@ from .distances import centre_of, distance_blocks, evenly, squared_lengths
 Vector = npt.NDArray[np.float64]
 
 POWERS = {"hamming": 0, "laplace": 1, "matern32": 1, "matern52": 1, "rbf": 2}
-"""Similarities with a bandwidth, and how it depends on the unit of the rows: gamma times unit^power stays the same."""
+"""Similarities with a bandwidth, and how it depends on the unit of the rows: gamma times unit^power
+stays the same."""
 SAMPLED_ROWS = 1000
 """Rows, evenly spaced, from which a bandwidth is taken where there are more than twice as many."""
 BLOCK_ENTRIES = 2**18
@@ -41,7 +42,9 @@ class Bandwidth(NamedTuple):
 
 
 def bandwidth(X: Any, name: str, gamma: Any, weights: Any = None) -> float | None:
-    """Gamma as a number; "median" makes the median distance the width, "scale" is that of scikit-learn's SVC.
+    """Gamma as a number.
+
+    "median" makes the median distance the width, "scale" is that of scikit-learn's SVC.
 
     "median": 1 / (2 median r²) for rbf, so that it is exp(-r² / 2 sigma²) with the median distance
     for sigma, and 1 / median distance for the others. It leaves out zeros and is taken over
@@ -58,7 +61,9 @@ def bandwidth(X: Any, name: str, gamma: Any, weights: Any = None) -> float | Non
 def bandwidth_in_units(
     X: Any, name: str, gamma: Any, weights: Any = None, top: float | None = None
 ) -> Bandwidth:
-    """Return the bandwidth of rows of any size, by name of a similarity that has one; see `bandwidth`.
+    """Return the bandwidth of rows of any size, by name of a similarity that has one.
+
+    See `bandwidth`.
 
     `top` is the largest |x_ij| where that is known.
     """
@@ -111,7 +116,10 @@ def exponent_of(size: float) -> int:
 
 
 def scaled_rows(rows: Any, exponent: Any) -> Any:
-    """Return rows times 2^exponent in float64, one exponent or (d,); infinite where there is no such number."""
+    """Return rows times 2^exponent in float64, one exponent or (d,).
+
+    Infinite where there is no such number.
+    """
     if not np.any(exponent):
         return rows
     with np.errstate(over="ignore"):
@@ -153,7 +161,8 @@ def pair_distances(rows: Any, name: str) -> Vector:
 
 Measure = Callable[[Vector], Any]
 UNITS: tuple[Measure, ...] = (lambda entries: 1.0, np.median, np.max)
-"""What rows are measured in, one after the other, until their median distance is an ordinary number."""
+"""What rows are measured in, one after the other, until their median distance is an ordinary
+number."""
 
 
 def _median(X: Any, name: str, weights: Any) -> tuple[float, int, str]:
@@ -185,7 +194,10 @@ def _exponent(rows: Any, size: Measure) -> int:
 
 
 def _middle_and_top(rows: Any, name: str, mass: Any) -> tuple[float, float]:
-    """Return the median and the largest of the distances above zero, 0 where there is none; mass: (n,) or None."""
+    """Return the median and the largest of the distances above zero, 0 where there is none.
+
+    mass: (n,) or None.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         distances = pair_distances(rows, name)
     positive = distances > 0

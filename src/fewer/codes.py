@@ -16,7 +16,9 @@ EVERY_BIT = np.uint64(2**64 - 1)
 
 
 def as_table(rows: Any, name: str = "rows") -> Any:
-    """`rows` as a canonical CSR array of small non-negative integers, int8 or int32; the caller's stays as it is.
+    """`rows` as a canonical CSR array of small non-negative integers, int8 or int32.
+
+    The caller's stays as it is.
 
     >>> as_table([[0, 2.0], [1, 0]]).data
     array([2, 1], dtype=int32)
@@ -24,7 +26,8 @@ def as_table(rows: Any, name: str = "rows") -> Any:
     table = rows if sp.issparse(rows) else as_numbers(rows, name)
     if len(table.shape) != 2 or 0 in table.shape:
         raise InvalidInput(
-            f"{name} must be a table (N, n) with at least one row and one column, got shape {table.shape}"
+            f"{name} must be a table (N, n) with at least one row and one column, got shape"
+            f" {table.shape}"
         )
     if table.dtype.kind not in "fiub":
         raise InvalidInput(f"{name} must hold small non-negative integers, got dtype {table.dtype}")
@@ -40,7 +43,10 @@ def as_table(rows: Any, name: str = "rows") -> Any:
 
 
 def as_csr(x: Any, name: str) -> Any:
-    """A sparse matrix of any format as a CSR array with sorted indices and no duplicates; `x` itself is not changed."""
+    """A sparse matrix of any format as a CSR array with sorted indices and no duplicates.
+
+    `x` itself is not changed.
+    """
     table = sp.csr_array(as_sparse(x, name))
     if not table.has_canonical_format:
         table = table.copy()
@@ -130,7 +136,9 @@ def as_signature(x: Any, kind: type) -> Any:
 
 
 def as_cardinalities(m: Any, least: Indices) -> tuple[int, ...]:
-    """One cardinality for each dimension, at least `least` (n,); `m` is one integer for all or one for each.
+    """One cardinality for each dimension, at least `least` (n,).
+
+    `m` is one integer for all or one for each.
 
     >>> as_cardinalities(3, np.array([1, 2])), as_cardinalities((4, 2), np.array([1, 2]))
     ((3, 3), (4, 2))

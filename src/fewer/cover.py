@@ -59,7 +59,10 @@ class Cover:
 
     @cached_property
     def index(self) -> tuple[Ints, Ints]:
-        """The supports of dimension i are holders[starts[i]:starts[i+1]]; empty for large covers."""
+        """The supports of dimension i are holders[starts[i]:starts[i+1]].
+
+        Empty for large covers.
+        """
         if len(self.indices) > INDEX_LIMIT:
             return np.zeros(0, np.int64), np.zeros(0, np.int32)
         pattern = sp.csr_array(

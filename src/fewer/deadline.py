@@ -11,7 +11,8 @@ from ._validation import as_number
 __all__ = ["Deadline"]
 
 LONGEST = 1e9
-"""Seconds, some thirty years: a longer limit is none. Searches use a limit up, so it must be one that can end."""
+"""Seconds, some thirty years: a longer limit is none. Searches use a limit up, so it must be one
+that can end."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,10 @@ class Deadline:
 
     @classmethod
     def after(cls, time_limit: Any) -> "Deadline":
-        """Return `time_limit` seconds from now, or never for None or beyond `LONGEST`; a deadline is handed through."""
+        """Return `time_limit` seconds from now, or never for None or beyond `LONGEST`.
+
+        a deadline is handed through.
+        """
         if isinstance(time_limit, Deadline):
             return time_limit
         began = time.perf_counter()
@@ -51,7 +55,10 @@ class Deadline:
         return self.left() <= 0.0
 
     def left(self) -> float:
-        """Return seconds left, while the clock stands still for compiling; below zero when it has passed."""
+        """Return seconds left, while the clock stands still for compiling.
+
+        Below zero when it has passed.
+        """
         used = time.perf_counter() - self.began - (compilation.seconds() - self.compiled)
         return self.seconds - used
 

@@ -20,9 +20,11 @@ UNIT = 4.0 * float(np.finfo(np.float64).eps)
 MAX_SIMILARITY_ERROR = 1e-12
 """The largest error of a similarity in float64 that is left as it is."""
 MAX_FLOAT32_LENGTH = 10.0
-"""The largest squared length, in bandwidths, of rows that may be compared in float32: beyond, float64."""
+"""The largest squared length, in bandwidths, of rows that may be compared in float32: beyond,
+float64."""
 MAX_RELATIVE_ERROR = 1e-9
-"""The largest relative error of a squared distance that is left as it is, where no bandwidth says what matters."""
+"""The largest relative error of a squared distance that is left as it is, where no bandwidth says
+what matters."""
 BLOCK_ENTRIES = 2**18
 """Entries of the differences that are formed at once."""
 DENSE_SHARE = 0.1

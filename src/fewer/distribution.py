@@ -84,7 +84,12 @@ class Distribution:
     >>> d.pmf([0, 1, 1]), d.expect(lambda x: x.sum())
     (0.75, 1.75)
     >>> d = Distribution([[0], [1]], [0.25, 0.75], [0], (2,), values=[1.5, 9.0])
-    >>> d.cdf(2.0), d.quantile([0.25, 0.5]).tolist(), d.mean(), Distribution.from_json(d.to_json()).mean()
+    >>> (
+    ...     d.cdf(2.0),
+    ...     d.quantile([0.25, 0.5]).tolist(),
+    ...     d.mean(),
+    ...     Distribution.from_json(d.to_json()).mean(),
+    ... )
     (0.25, [1.5, 9.0], 7.125, 7.125)
     """
 
@@ -121,7 +126,8 @@ class Distribution:
         self._check_line()
         if self.rest and self._unlisted < 1:
             raise InvalidInput(
-                f"rest must be 0 where all {len(self._table)} states of the face are listed, got {self.rest:g}"
+                f"rest must be 0 where all {len(self._table)} states of the face are listed, got"
+                f" {self.rest:g}"
             )
 
     def _check_states(self, sizes: Indices) -> None:
@@ -130,9 +136,10 @@ class Distribution:
         fits = self.weights.ndim == dims.ndim == sizes.ndim == 1 and sizes.size > 0
         if not fits or codes.shape != (len(self), dims.size) or origin.shape != sizes.shape:
             raise InvalidInput(
-                f"the arrays do not fit together: codes {codes.shape}, weights {self.weights.shape}, dims {dims.shape}, "
-                f"shape {sizes.shape}, origin {origin.shape}; codes must have a row for each weight and a column for "
-                f"each of dims"
+                f"the arrays do not fit together: codes {codes.shape}, weights"
+                f" {self.weights.shape}, dims {dims.shape}, shape {sizes.shape}, origin"
+                f" {origin.shape}; codes must have a row for each weight and a column for each of"
+                " dims"
             )
         if sizes.min() < 1:
             raise InvalidInput(
@@ -154,7 +161,8 @@ class Distribution:
             return
         if len(self.shape) > 1 or self.rest:
             raise InvalidInput(
-                f"values are for one dimension without rest, got {len(self.shape)} dimensions and rest {self.rest:g}"
+                f"values are for one dimension without rest, got {len(self.shape)} dimensions and"
+                f" rest {self.rest:g}"
             )
         if values.shape != (count,):
             raise InvalidInput(
@@ -168,7 +176,8 @@ class Distribution:
         if outside.any():
             i = int(outside.argmax())
             raise InvalidInput(
-                f"edges must hold their values: value {i} is {values[i]:g}, its edges are {edges[i].tolist()}"
+                f"edges must hold their values: value {i} is {values[i]:g}, its edges are"
+                f" {edges[i].tolist()}"
             )
 
     @classmethod
@@ -198,7 +207,10 @@ class Distribution:
 
     def __repr__(self) -> str:
         rest = f", {self.rest:.3g} spread over the rest" if self.rest else ""
-        return f"Distribution({len(self)} states on {self.dims.size} of {len(self.shape)} dimensions{rest})"
+        return (
+            f"Distribution({len(self)} states on {self.dims.size} of {len(self.shape)}"
+            f" dimensions{rest})"
+        )
 
     @cached_property
     def _table(self) -> dict[Any, float]:
@@ -244,7 +256,8 @@ class Distribution:
         """In one dimension: the distinct values that have mass, in order, and the cumulative mass at each."""
         if len(self.shape) > 1:
             raise InvalidInput(
-                f"cdf and quantile are for one dimension, here are {len(self.shape)}; use marginal([i])"
+                f"cdf and quantile are for one dimension, here are {len(self.shape)}; use"
+                " marginal([i])"
             )
         whole = self.spelled_out()
         values, codes = np.unique(
@@ -328,7 +341,10 @@ class Distribution:
         return float(mean[0]) if len(self.shape) == 1 else mean
 
     def sample(self, size: int, rng: Any = None) -> npt.NDArray[Any]:
-        """Return `size` independent states, or values where states have them; `rng` is a seed, a Generator or None."""
+        """Return `size` independent states, or values where states have them.
+
+        `rng` is a seed, a Generator or None.
+        """
         size = as_integer(size, "size", 0, 2**48)
         check_memory(f"size = {size} states", 8 * size * len(self.shape))
         generator, _ = as_generator(rng)
@@ -361,7 +377,8 @@ class Distribution:
         count = math.prod(m)
         if count > MOST_SPELLED:
             raise InvalidInput(
-                f"mass lies on all {magnitude(count)} states of the face, too many to go through; use sample or pmf"
+                f"mass lies on all {magnitude(count)} states of the face, too many to go through;"
+                " use sample or pmf"
             )
         every = Lattice(len(m), m).unravel(np.arange(count)) if m else np.zeros((1, 0), np.int64)
         fresh = [key not in self._table for key in _keys(every)]
@@ -376,7 +393,10 @@ class Distribution:
         return Distribution(codes, weights, self.dims, self.shape, origin=self.origin)
 
     def expect(self, f: Callable[[Any], Any]) -> Any:
-        """E f(X) = Σ p(x) f(x); f takes one state, or its value where it has one, and returns a number or an array."""
+        """E f(X) = Σ p(x) f(x).
+
+        f takes one state, or its value where it has one, and returns a number or an array.
+        """
         if not callable(f):
             raise InvalidInput(f"f must be a function of one state, got {shown(f)}")
         whole = self.spelled_out()
@@ -408,7 +428,10 @@ class Distribution:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and numbers, ready for JSON; the entries are described in docs/distribution-format.md."""
+        """Return plain lists and numbers, ready for JSON.
+
+        The entries are described in docs/distribution-format.md.
+        """
         arrays = {"states": self.states, **vars(self)}
         names = ("states", "weights", "dims", "origin", "values", "edges")
         lists = {name: np.asarray(arrays[name]).tolist() for name in names}
@@ -417,7 +440,10 @@ class Distribution:
 
     @classmethod
     def from_dict(cls, content: Any) -> "Distribution":
-        """Read what `to_dict` gave; anything else is refused with a sentence, but for entries that are not known."""
+        """Read what `to_dict` gave.
+
+        Anything else is refused with a sentence, but for entries that are not known.
+        """
         form.check_content(content, "the content")
         return cls(**form.fields_of(content))
 
@@ -431,7 +457,10 @@ class Distribution:
         return cls.from_dict(form.from_json(text, "the text"))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file, whole or not at all: JSON where its name ends in .json, else npz; nothing in it is pickled."""
+        """Write a file, whole or not at all: JSON where its name ends in .json, else npz.
+
+        Nothing in it is pickled.
+        """
         target = as_path(path)
         with written_whole(target) as file:
             if target.suffix.lower() == ".json":
@@ -441,7 +470,9 @@ class Distribution:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Distribution":
-        """Read what `save` wrote; a file that is damaged, newer or not ours is refused with a sentence.
+        """Read what `save` wrote.
+
+        a file that is damaged, newer or not ours is refused with a sentence.
 
         Nothing in it is unpickled, and a file that would take more than `max_bytes` of memory is
         refused before it is unpacked. A file that is not there, or that may not be read, raises

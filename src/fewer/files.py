@@ -42,7 +42,6 @@ def written_whole(path: str | os.PathLike[str], *, replace: bool = True) -> Iter
         Where the file is to be.
     replace : bool
         Whether a file that is there may be replaced; if not, FileExistsError.
-
     """
     with _named(path):
         target = destination(path)
@@ -89,7 +88,10 @@ def _discard(part: Path) -> None:
 
 
 def destination(path: str | os.PathLike[str]) -> Path:
-    """The regular file, there or not, that a path leads to; an OSError where it leads to something else."""
+    """The regular file, there or not, that a path leads to.
+
+    An OSError where it leads to something else.
+    """
     target = Path(os.path.realpath(path))
     if target.is_symlink():
         raise OSError(errno.ELOOP, "is a symbolic link that leads to itself", str(path))

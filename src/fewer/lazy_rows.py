@@ -15,7 +15,9 @@ Vector = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LazyRows:
-    """(X 2^exponent - shift) factor, some rows of it; indexed as an array is, by a slice or by row numbers.
+    """(X 2^exponent - shift) factor, some rows of it.
+
+    Indexed as an array is, by a slice or by row numbers.
 
     `index` (n,) are the rows of X, all if None; `shift` and `factor` (d,) apply to columns, and
     `exponent` may be one number for each of them. Sparse rows have no shift.

@@ -1,4 +1,7 @@
-"""Options of a job: name, default, check and text of each, once; signatures and docstrings are views of them."""
+"""Options of a job: name, default, check and text of each, once.
+
+Signatures and docstrings are views of them.
+"""
 
 import dataclasses
 import difflib
@@ -19,7 +22,10 @@ from .solvers.minimize import SOLVERS
 WIDTH = 112
 """Columns of the text of an option in a docstring, before the indent of the docstring."""
 MORE_MEMORY = Fix("max_memory")
-IN_BLOCKS = f"data in blocks; raise {MORE_MEMORY} so that half of it holds them, or give a sample of the rows"
+IN_BLOCKS = (
+    f"data in blocks; raise {MORE_MEMORY} so that half of it holds them, or give a sample of the"
+    " rows"
+)
 """What options that need all rows in memory are not for."""
 Check = Callable[[Any, str], Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -27,7 +33,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Option:
-    """An option: `check(value, name)` returns the canonical value; `rows` says that it is about single rows."""
+    """An option: `check(value, name)` returns the canonical value.
+
+    `rows` says that it is about single rows.
+    """
 
     name: str
     default: Any
@@ -82,7 +91,10 @@ def as_solver(value: Any, name: str) -> Any:
 
 BEGINS_NOW = Deadline(0.0)
 """Stands for a deadline that begins when options are made."""
-TIME_LIMIT = "Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is proven."
+TIME_LIMIT = (
+    "Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is"
+    " proven."
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -17,11 +17,14 @@ OURS = f"{__name__.partition('.')[0]}."
 FULL_SAMPLES = 4
 """Random distributions of full support; then one on half of the entries, on a quarter, ..."""
 SHORT, NEAR = 1e-2, 1e-7
-"""Shares of a segment: where a gradient is compared with differences of F; where F hardly changes but for rounding."""
+"""Shares of a segment: where a gradient is compared with differences of F; where F hardly changes
+but for rounding."""
 SLOPE_TOLERANCE, SINGLE, NOISE_TOLERANCE = 1e-3, 3e-6, 30.0
-"""What F may lie below a tangent: a share of the terms of the slope, a share of |F|, and so many times its rounding."""
+"""What F may lie below a tangent: a share of the terms of the slope, a share of |F|, and so many
+times its rounding."""
 MOST_COMPARED, NEGATIVE = 200, 1e-8
-"""Entries whose inner products are looked at, and the share of the largest eigenvalue that may be negative."""
+"""Entries whose inner products are looked at, and the share of the largest eigenvalue that may be
+negative."""
 
 
 def samples(size: int) -> list[Vector]:
@@ -44,7 +47,10 @@ def values(objective: Any, points: list[Vector]) -> Vector:
 
 
 def scale_of(objective: Any) -> float:
-    """The size of F's terms: what the objective states, else the median |F| of some distributions; 0 where unknown."""
+    """The size of F's terms: what the objective states, else the median |F| of some distributions.
+
+    0 where unknown.
+    """
     if hasattr(objective, "scale"):
         return float(objective.scale)
     sizes = np.abs(values(objective, samples(objective.space.size)))
@@ -58,7 +64,9 @@ def is_ours(thing: Any) -> bool:
 
 
 def probe(objective: Any, constraint: Any) -> None:
-    """Raise a sentence where a member returns another kind or shape of thing; parts of this package are not asked.
+    """Raise a sentence where a member returns another kind or shape of thing.
+
+    Parts of this package are not asked.
 
     What a member itself raises goes through as it is: it is the caller's own code.
     """
@@ -126,8 +134,9 @@ def _require_distance(objective: Any) -> None:
     eigenvalues = np.linalg.eigvalsh(objective.centred(some, some))
     if eigenvalues[0] < -NEGATIVE * abs(eigenvalues[-1]):
         raise InvalidInput(
-            f"{type(objective).__name__}.centred(units, others) must return blocks of a positive semi-definite matrix; "
-            f"got one with an eigenvalue of {eigenvalues[0]:.3g}; without centred any convex quadratic is served"
+            f"{type(objective).__name__}.centred(units, others) must return blocks of a positive"
+            f" semi-definite matrix; got one with an eigenvalue of {eigenvalues[0]:.3g}; without"
+            " centred any convex quadratic is served"
         )
 
 
@@ -169,7 +178,7 @@ def _require_tangent(objective: Any, p: Vector, q: Vector) -> None:
         return
     name, tangent = type(objective).__name__, F[0] + steps[at] * slope
     raise InvalidInput(
-        f"{name}.gradient(p) must be a subgradient of a convex {name}.value(p), F[q] >= F[p] + <gradient(p), q - p>; "
-        f"got F[q] = {F[at]:.6g} below {tangent:.6g} (on a segment the gradient says the slope {slope:.6g}, "
-        f"differences of F say {measured:.6g})"
+        f"{name}.gradient(p) must be a subgradient of a convex {name}.value(p), F[q] >= F[p] +"
+        f" <gradient(p), q - p>; got F[q] = {F[at]:.6g} below {tangent:.6g} (on a segment the"
+        f" gradient says the slope {slope:.6g}, differences of F say {measured:.6g})"
     )

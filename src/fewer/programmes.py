@@ -1,8 +1,8 @@
 """Convex programmes of a few weights: quadratic ones by DAQP, linear ones by HiGHS, least squares by SciPy.
 
 Used where linear side conditions meet weights, or where the loss is no quadratic; the simplex cut
-by a box has its own exact solver in `active_set`. DAQP was chosen by measurement (docs/structure.md):
-the fastest of five, and exact to rounding.
+by a box has its own exact solver in `active_set`. DAQP was chosen by measurement
+(docs/structure.md): the fastest of five, and exact to rounding.
 """
 
 from typing import Any, NamedTuple
@@ -23,12 +23,13 @@ FREE = 1e30
 SLACK = 2e-9
 """How far a row may be missed by an answer that counts as feasible, relative to its size."""
 ROOM = 3e-11
-"""By how much rows are loosened where they leave no room between them, so that rounding decides what is feasible."""
+"""By how much rows are loosened where they leave no room between them, so that rounding decides
+what is feasible."""
 LP_TOL = 1e-10
 """The tightest tolerance that HiGHS takes."""
 PROXIMAL, PROXIMAL_FREE, ROUNDS = (1e-9, 1e-6, 1e-9, 1e-4), 1e-7, 12
-"""Added to the diagonal, as a share of it, for weights and at least for variables without a cost; and how often the
-point it pulls to is renewed at most."""
+"""Added to the diagonal, as a share of it, for weights and at least for variables without a cost;
+and how often the point it pulls to is renewed at most."""
 ONE_POINT = 1e-12
 """Bounds whose sum is this close to one leave one choice of weights."""
 INFEASIBLE = -1
@@ -36,10 +37,11 @@ INFEASIBLE = -1
 STILL = 1e-16
 """A smaller pull is none."""
 MOST_PIVOTED, PIVOTS = 32, 40
-"""Variables up to which least absolute errors are found by pivots here, and pivots for each variable at most."""
+"""Variables up to which least absolute errors are found by pivots here, and pivots for each
+variable at most."""
 ZERO, FLAT = 1e-12, 1e-9
-"""A residual or an excess of a multiplier that is none, and a slope that is none, where coefficients are at most one.
-"""
+"""A residual or an excess of a multiplier that is none, and a slope that is none, where
+coefficients are at most one."""
 KINK = 1e-10
 """Residuals this small, relative to the largest number, count as zero."""
 MOST_MODELS = 50
@@ -70,7 +72,9 @@ def quadratic_programme(
     one. Where that fails, too, the answer is feasible but not the best one.
 
     >>> box = np.zeros(2), np.ones(2)
-    >>> found = quadratic_programme(np.eye(2), np.array([1.0, 0.0]), *box, np.eye(2)[:1], np.array([0.7]))
+    >>> found = quadratic_programme(
+    ...     np.eye(2), np.array([1.0, 0.0]), *box, np.eye(2)[:1], np.array([0.7])
+    ... )
     >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
     ([0.7, 0.3], [1.2])
     """
@@ -150,7 +154,9 @@ def linear_programme(
 ) -> Solved | None:
     """min cost'w over the same set; None where nothing is feasible.
 
-    >>> found = linear_programme(np.array([1.0, 0.0]), np.zeros(2), np.ones(2), np.eye(2)[1:], np.array([0.7]))
+    >>> found = linear_programme(
+    ...     np.array([1.0, 0.0]), np.zeros(2), np.ones(2), np.eye(2)[1:], np.array([0.7])
+    ... )
     >>> found.weights.round(9).tolist(), found.multipliers.round(9).tolist()
     ([0.3, 0.7], [1.0])
     """
@@ -165,7 +171,10 @@ def linear_programme(
 def _highs(
     cost: Vector, unequal: tuple[Any, Vector], equal: tuple[Any, Vector], low: Vector, high: Vector
 ) -> tuple[Vector, Vector, Vector] | None:
-    """x and the multipliers of both kinds of rows by HiGHS; variables beyond the bounds given are only not negative."""
+    """x and the multipliers of both kinds of rows by HiGHS.
+
+    Variables beyond the bounds given are only not negative.
+    """
     from scipy.optimize import linprog  # here: it is slow to import
 
     more = len(cost) - len(low)
@@ -251,7 +260,10 @@ def _absolute_by_highs(
 def _pivoted_absolute(
     A: Matrix, b: Vector, weights: Vector, low: Vector, high: Vector, rows: Matrix, right: Vector
 ) -> tuple[Vector, Vector, Vector] | None:
-    """The same by pivots: first to a vertex that meets the rows, then to the best one; None where that fails."""
+    """The same by pivots: first to a vertex that meets the rows, then to the best one.
+
+    None where that fails.
+    """
     (r, s), n, m = A.shape, rows.shape[1], len(rows)
     at, free = np.flatnonzero(high < 1.0), np.eye(n)
     planes = np.vstack(

@@ -59,7 +59,10 @@ def watched_by_user(
 
 
 def search_bar(label: str, time_limit: float | None) -> AbstractContextManager[Callback | None]:
-    """Give a callback that shows a bar of one search, which goes when it ends; None where nobody looks."""
+    """Give a callback that shows a bar of one search, which goes when it ends.
+
+    None where nobody looks.
+    """
     return shown_bar(label, Deadline.after(time_limit), None, leave=False)
 
 
@@ -67,7 +70,10 @@ def search_bar(label: str, time_limit: float | None) -> AbstractContextManager[C
 def shown_bar(
     label: str, deadline: Deadline, callback: Callback | None, leave: bool = True
 ) -> Iterator[Callback | None]:
-    """Give a callback that shows a bar where the user looks, and asks another one; `leave` it when it ends."""
+    """Give a callback that shows a bar where the user looks, and asks another one.
+
+    `leave` it when it ends.
+    """
     total = deadline.seconds if deadline.limited else None
     bar = tqdm_bar(desc=label, total=total, bar_format=SEARCH_BAR, leave=leave)
     if bar is None:
@@ -91,7 +97,10 @@ def shown_bar(
 
 @contextmanager
 def rows_bar(total: int | None) -> Iterator[Callable[[str, int], None] | None]:
-    """Give a function that shows a bar of the rows that a pass has done; None where nobody looks."""
+    """Give a function that shows a bar of the rows that a pass has done.
+
+    None where nobody looks.
+    """
     bar = tqdm_bar(total=total, unit=" rows", unit_scale=True, leave=False)
     if bar is None:
         yield None

@@ -54,7 +54,10 @@ class FaceSolvable(Protocol):
         ...
 
     def value_on(self, face: Indices) -> float:
-        """min F over distributions on the entries `face`, without forming p; infinite for an empty face."""
+        """min F over distributions on the entries `face`, without forming p.
+
+        Infinite for an empty face.
+        """
         ...
 
 
@@ -99,7 +102,10 @@ class Direct(Protocol):
     """An objective that finds its own optimum over all distributions on at most k entries."""
 
     def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
-        """Iterates and lower bounds, None where there is none, with pauses; the last iterate is the optimum."""
+        """Iterates and lower bounds, None where there is none, with pauses.
+
+        The last iterate is the optimum.
+        """
         ...
 
 
@@ -149,7 +155,10 @@ class Constraint(Protocol):
         ...
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """A nearest member of the set; a projection that is not exact may look at the member `near`."""
+        """A nearest member of the set.
+
+        a projection that is not exact may look at the member `near`.
+        """
         ...
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
@@ -177,7 +186,10 @@ class Sparsity(Protocol):
 
     @property
     def whole_faces(self) -> bool:
-        """Whether every distribution on a face of at most k units is a member; False where further bounds cut them."""
+        """Whether every distribution on a face of at most k units is a member.
+
+        False where further bounds cut them.
+        """
         ...
 
     def face(self, units: Units) -> Indices:
@@ -249,6 +261,6 @@ def require_whole_faces(constraint: object, who: str) -> None:
     require(constraint, Sparsity, f"{who}'s constraint")
     if not whole_faces(constraint) and not implements(constraint, Choosing):
         raise InvalidInput(
-            f"{who} takes faces whole and cannot keep weight bounds, include, exclude or groups; use iht, "
-            f"whose projection keeps them exactly"
+            f"{who} takes faces whole and cannot keep weight bounds, include, exclude or groups;"
+            " use iht, whose projection keeps them exactly"
         )

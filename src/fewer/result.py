@@ -188,7 +188,10 @@ class Result:
 
     @property
     def p(self) -> Vector:
-        """The answer as a vector on `space`; made anew each time, so that a large space costs nothing unasked."""
+        """The answer as a vector on `space`.
+
+        Made anew each time, so that a large space costs nothing unasked.
+        """
         if self.table is not None:
             return self.table
         p = np.zeros(self.space.size)
@@ -252,8 +255,8 @@ class Result:
         """Return the rows that points stand for."""
         if self.source is None:
             raise InvalidInput(
-                "this result does not hold the rows that it stands for: it is none of points, or it was stored or "
-                "copied; use assign(result, X) and criticisms(result, X, n)"
+                "this result does not hold the rows that it stands for: it is none of points, or it"
+                " was stored or copied; use assign(result, X) and criticisms(result, X, n)"
             )
         return self.source
 
@@ -273,7 +276,10 @@ class Result:
         return self.indices[order], weights[order]
 
     def named(self, unit: str, loss: str, total: int | None = None) -> "Result":
-        """Return the result spoken of in these words; `total` units could have been kept, all by default."""
+        """Return the result spoken of in these words.
+
+        `total` units could have been kept, all by default.
+        """
         return replace(self, words=Words(unit, self.words.total if total is None else total, loss))
 
     def to_frame(self, backend: str | None = None) -> Any:

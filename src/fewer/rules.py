@@ -91,7 +91,10 @@ class Rules:
 
     @cached_property
     def sizes(self) -> tuple[int, int]:
-        """The fewest and the most units on which weights can sum to one; the fewest are more where there are none."""
+        """The fewest and the most units on which weights can sum to one.
+
+        The fewest are more where there are none.
+        """
         shares = min((1.0 - SUM_ERROR) / self.max_weight, self.n + 1.0)
         fewest = max(self.needed(self.include), math.ceil(shares), 1)
         if self.min_weight == 0.0:
@@ -202,7 +205,9 @@ class Rules:
     def most_worth(self, worth: Vector, among: Any = None, room: float | None = None) -> float:
         """No allowed set has more of `worth` (n,): the best by worth for its cost first, the last in part.
 
-        >>> Rules(3, 3, costs=np.array([2.0, 1.0, 4.0]), budget=3.0).most_worth(np.array([2.0, 3.0, 8.0]))
+        >>> Rules(3, 3, costs=np.array([2.0, 1.0, 4.0]), budget=3.0).most_worth(
+        ...     np.array([2.0, 3.0, 8.0])
+        ... )
         7.0
         """
         units = np.arange(self.n) if among is None else np.flatnonzero(among)

@@ -28,11 +28,13 @@ from .distances import (
 )
 
 FAR_RBF, FAR_MATERN = 45.0, 2500.0
-"""Squared distances, in bandwidths, beyond which a similarity is below rounding: exp(-45), 900 exp(-50)."""
+"""Squared distances, in bandwidths, beyond which a similarity is below rounding: exp(-45), 900
+exp(-50)."""
 MOST_DECOMPOSED = 500
 """Rows of a matrix of similarities whose eigenvalues are looked at, at most."""
 FLAT_MATERN = 1e3
-"""A distance, in bandwidths, at which a Matern similarity is zero; further ones would give 0 times infinity."""
+"""A distance, in bandwidths, at which a Matern similarity is zero; further ones would give 0 times
+infinity."""
 
 
 def _cast(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
@@ -41,7 +43,10 @@ def _cast(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
 
 
 def _unit_length(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
-    """Return rows scaled to length one, a row of zeros stays so; first by powers of two, so that no square overflows."""
+    """Return rows scaled to length one, a row of zeros stays so.
+
+    First by powers of two, so that no square overflows.
+    """
     X = _cast(X, dtype=dtype)
     top = abs(X).max(axis=1)
     top = np.asarray(top.toarray() if sp.issparse(X) else top).reshape(-1)
@@ -124,7 +129,8 @@ DISTANCES: dict[str, tuple[Callable[[Matrix, float], Matrix], int, float, float]
     "matern52": (partial(_matern, order=2.5), 1, 5.0, FAR_MATERN),
     "rbf": (_rbf, 2, 1.0, FAR_RBF),
 }
-"""Similarities of squared distances: their formula, their power, how sharp they are at gamma = 1, and how far they reach."""
+"""Similarities of squared distances: their formula, their power, how sharp they are at gamma = 1,
+and how far they reach."""
 PRODUCTS = {"cosine": _unit_length, "linear": _cast}
 """Similarities that are inner products of prepared rows."""
 SIMILARITIES = dict.fromkeys(sorted([*DISTANCES, *METRICS, *PRODUCTS]))
@@ -181,8 +187,8 @@ def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Matrix
         block = np.array(function(A, B), np.float64)  # what it returns may be kept by the function
         if block.shape != (A.shape[0], B.shape[0]):
             raise InvalidInput(
-                f"similarity must give a block of shape ({A.shape[0]}, {B.shape[0]}) for blocks of so many rows, "
-                f"got {block.shape}"
+                f"similarity must give a block of shape ({A.shape[0]}, {B.shape[0]}) for blocks of"
+                f" so many rows, got {block.shape}"
             )
         if not np.isfinite(block).all():
             raise InvalidInput("similarity must give finite numbers, got NaN or infinity")
@@ -192,7 +198,9 @@ def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Matrix
 
 
 def from_matrix(gram: Any, exponent: int = 0) -> Similarity:
-    """Return the similarities that stand in a matrix (n, n), times 2^exponent; a "row" is then its own number, (n, 1).
+    """Return the similarities that stand in a matrix (n, n), times 2^exponent.
+
+    a "row" is then its own number, (n, 1).
 
     >>> from_matrix(np.array([[1.0, 0.5], [0.5, 1.0]]))(np.array([[0]]), np.array([[1]])).tolist()
     [[0.5]]
@@ -218,6 +226,6 @@ def require_semidefinite(gram: Any, what: str) -> None:
     low, high = float(eigenvalues[0]), float(eigenvalues[-1])
     if low < -1e-6 * max(high, -low):
         raise InvalidInput(
-            f"{what} must be positive semi-definite, got an eigenvalue of {low * top:.3g} beside one of "
-            f"{high * top:.3g}; adding {-low * top:.3g} to the diagonal mends it"
+            f"{what} must be positive semi-definite, got an eigenvalue of {low * top:.3g} beside"
+            f" one of {high * top:.3g}; adding {-low * top:.3g} to the diagonal mends it"
         )

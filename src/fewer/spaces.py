@@ -208,11 +208,13 @@ class Lattice:
         codes = as_numbers(rows, "rows")
         if codes.shape[-1:] != (self.n,) or codes.dtype.kind not in "iub":
             raise InvalidInput(
-                f"rows must be integers of shape (N, {self.n}), got {codes.dtype} of shape {codes.shape}"
+                f"rows must be integers of shape (N, {self.n}), got {codes.dtype} of shape"
+                f" {codes.shape}"
             )
         if codes.size and ((codes < 0) | (codes >= np.array(self.shape))).any():
             raise InvalidInput(
-                f"rows must lie in the lattice of shape {self.shape}, got {codes.min()}..{codes.max()}"
+                f"rows must lie in the lattice of shape {self.shape}, got"
+                f" {codes.min()}..{codes.max()}"
             )
         return np.asarray(codes.astype(np.int64) @ self.strides)
 
@@ -224,7 +226,9 @@ class Lattice:
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """Only the listed distinct rows of small non-negative integers. A unit is a dimension (a column).
+    """Only the listed distinct rows of small non-negative integers.
+
+    A unit is a dimension (a column).
 
     Equal rows are merged, in order of first appearance, and their weights added up. face(S) holds
     the listed states whose support lies in S.
@@ -368,7 +372,8 @@ def as_space(space: Any, who: str) -> None:
         space, ("size", "shape", "cardinalities", "n_units", "face", "unravel")
     ):
         raise InvalidInput(
-            f"{who} needs a space such as Atoms(n), Lattice(n, m) or States(rows), got {shown(space)}"
+            f"{who} needs a space such as Atoms(n), Lattice(n, m) or States(rows), got"
+            f" {shown(space)}"
         )
 
 

@@ -8,13 +8,15 @@ from numbers import Integral, Real
 from typing import Any
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What moves the cursor, starts an escape code, ends a line, turns the direction of writing, or is half a character."""
+"""What moves the cursor, starts an escape code, ends a line, turns the direction of writing, or is
+half a character."""
 NUMBER = re.compile(
     r"[-+]?[$€£¥]?(\d[\d.,' \u00a0\u202f]*|\.\d+)([eE][-+]?\d+)? ?[%$€£¥]?", re.ASCII
 )
 """A number as programs or people write it, which no spreadsheet runs."""
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""What a spreadsheet takes for the start of a formula; East Asian ones take the wide forms as well."""
+"""What a spreadsheet takes for the start of a formula; East Asian ones take the wide forms as well.
+"""
 QUOTED = re.compile('[",;]|^ | $')
 
 

@@ -8,7 +8,9 @@ from .spaces import Lattice
 
 
 def vector_to_dimensions(p: npt.ArrayLike) -> tuple[Lattice, Vector]:
-    """Vector sparsity of p as dimension sparsity on {0,1}^N, with P(Z = z) ∝ zᵀp; the paper's appendix A.
+    """Vector sparsity of p as dimension sparsity on {0,1}^N, with P(Z = z) ∝ zᵀp.
+
+    The paper's appendix A.
 
     Dimension i of Z says whether atom i is allowed, so keeping k dimensions of Z keeps k entries of
     p. Only for small N: the lattice has 2^N states.

@@ -66,8 +66,9 @@ def warn_uncached(error: Exception) -> None:
     if not _warned:
         _warned = True
         warnings.warn(
-            "compiled code cannot be kept on disk, so every process compiles anew: set the environment variable "
-            f"NUMBA_CACHE_DIR to a directory that can be written to ({error})",
+            "compiled code cannot be kept on disk, so every process compiles anew: set the"
+            " environment variable NUMBA_CACHE_DIR to a directory that can be written to"
+            f" ({error})",
             RuntimeWarning,
             stacklevel=4,
         )

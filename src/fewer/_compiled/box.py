@@ -10,7 +10,9 @@ Vector = npt.NDArray[np.float64]
 
 @compiled
 def project_box(v: Vector, low: Vector, high: Vector) -> Vector:
-    """argmin ‖q - v‖² over low <= q <= high, Σ q = 1: q = clip(v - tau, low, high); it must be feasible.
+    """argmin ‖q - v‖² over low <= q <= high, Σ q = 1: q = clip(v - tau, low, high).
+
+    It must be feasible.
 
     Σ clip(v - tau, low, high) falls piecewise linearly in tau with kinks at v - high and v - low:
     the two kinks around 1 are found by bisection on their sorted list, and tau lies on the line

@@ -51,7 +51,9 @@ def append(
     count: int,
     units: Indices,
 ) -> int:
-    """Free units one after the other, but for those that depend on the ones that are free by then; the new count.
+    """Free units one after the other, but for those that depend on the ones that are free by then.
+
+    The new count.
 
     pivot^2 = G_uu + sigma - |L^-1 (G_Pu + sigma)|^2 must exceed min(DEPENDENT (sigma + scale_u),
     (sigma + G_uu) / 4); G, factor: (s, s), scale, passive: (s,), scale the diagonal before
@@ -142,7 +144,10 @@ def advance(
 
 @compiled
 def steepest(slope: Vector, error: Vector, w: Vector, lo: Vector, hi: Vector, tried: Mask) -> int:
-    """The unit, not tried yet, of the steepest slope that its bounds let it follow; -1 where none exceeds its error."""
+    """The unit, not tried yet, of the steepest slope that its bounds let it follow.
+
+    -1 where none exceeds its error.
+    """
     best, most = -1, 0.0
     for unit in range(len(w)):
         able = w[unit] < hi[unit] if slope[unit] > 0.0 else w[unit] > lo[unit]

@@ -7,7 +7,10 @@ from numba.core import event
 
 
 class _Listener(event.Listener):
-    """Hears of each function that has to be compiled; numba compiles one at a time, with those it calls inside it."""
+    """Hears of each function that has to be compiled.
+
+    Numba compiles one at a time, with those it calls inside it.
+    """
 
     def __init__(self) -> None:
         self.misses, self.depth, self.began, self.spent = 0, 0, 0.0, 0.0
@@ -29,7 +32,10 @@ event.register("numba:compile", _listener)
 
 
 def count() -> int:
-    """How many functions had to be compiled in this process so far; those loaded from the cache do not count."""
+    """How many functions had to be compiled in this process so far.
+
+    Those loaded from the cache do not count.
+    """
     return _listener.misses
 
 

@@ -47,7 +47,10 @@ class Face(NamedTuple):
 
 @compiled
 def move(i: int, step: int, face: Face, c: Supports) -> None:
-    """Add (step -1) or remove (step +1) dimension i; without an inverted index, by a pass over all supports."""
+    """Add (step -1) or remove (step +1) dimension i.
+
+    Without an inverted index, by a pass over all supports.
+    """
     face.inside[i] = step < 0
     if len(c.starts) > 0:
         for j in range(c.starts[i], c.starts[i + 1]):
@@ -235,7 +238,10 @@ def best_swap(face: Face, c: Supports) -> tuple[int, int, float, float]:
 
 @compiled
 def improve(face: Face, c: Supports, limit: int) -> tuple[int, float]:
-    """Swap best-first in place until no swap helps and nothing more fits, at most `limit` swaps; swaps made, gain."""
+    """Swap best-first in place until no swap helps and nothing more fits, at most `limit` swaps.
+
+    Swaps made, gain.
+    """
     done = 0
     none = np.zeros(len(face.inside), np.bool_)
     while True:
@@ -256,7 +262,10 @@ def improve(face: Face, c: Supports, limit: int) -> tuple[int, float]:
 def perturb(
     face: Face, c: Supports, drops: Ints, supports: Ints, barred: Mask, limit: int
 ) -> tuple[int, float]:
-    """Remove `drops`, add the first of `supports` that then fits, fill up by look-ahead, improve; swaps made, gain."""
+    """Remove `drops`, add the first of `supports` that then fits, fill up by look-ahead, improve.
+
+    Swaps made, gain.
+    """
     for i in drops:
         move(i, np.int64(1), face, c)
     left = spare(face, c)

@@ -120,7 +120,10 @@ def project_perspective_cone(
     three numbers. Source: outside the second half-space the nearest point lies on the plane, which
     meets the first cone in the two rays t = low and t = high.
 
-    >>> project_perspective_cone(1.0, 1.0, 1.0, 0.0, 2.0), project_perspective_cone(4.0, 0.0, 0.0, 0.0, 1.0)
+    >>> (
+    ...     project_perspective_cone(1.0, 1.0, 1.0, 0.0, 2.0),
+    ...     project_perspective_cone(4.0, 0.0, 0.0, 0.0, 1.0),
+    ... )
     ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0))
     """
     a, b, c = project_psd_2x2(x, q, z)
@@ -215,7 +218,9 @@ def projected(
     z: Vector,
     y: Vector,
 ) -> tuple[float, float]:
-    """One round after the psd part P and the capped indicators t are known, in place; the two squared residuals.
+    """One round after the psd part P and the capped indicators t are known, in place.
+
+    The two squared residuals.
 
     (Y, z) <- project(P - (L + Z)/beta, t - y/beta),  Z <- Z + RELAX beta (Y - P),  y likewise;  H:
     (m, m), ends: (2, m) as in the table at the top.

@@ -39,7 +39,10 @@ def join(
 
 @compiled
 def grow(face: Indices, size: int, stride: int, m: int) -> int:
-    """Turn the flat indices of X_S, in the front of `face`, into those of X_{S ∪ i}; returns their number."""
+    """Turn the flat indices of X_S, in the front of `face`, into those of X_{S ∪ i}.
+
+    Returns their number.
+    """
     for level in range(1, m):
         for j in range(size):
             face[level * size + j] = face[j] + level * stride
@@ -50,7 +53,9 @@ def grow(face: Indices, size: int, stride: int, m: int) -> int:
 def greedy_units(
     v: Vector, strides: Indices, m: Indices, k: int, largest: int, costs: Vector, room: float
 ) -> Indices:
-    """The dimensions that Algorithm 2 picks for v, in the order picked; ties go to the lowest index.
+    """The dimensions that Algorithm 2 picks for v, in the order picked.
+
+    Ties go to the lowest index.
 
     At most k, whose costs sum to at most `room`. Shapes: v (Π m,), strides, m and costs (n,),
     `largest` the size of the largest face of k dimensions. Beside v it holds two arrays of that

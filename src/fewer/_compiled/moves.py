@@ -235,7 +235,9 @@ def best_moves(
 
 @compiled
 def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
-    """Put a candidate in the place of the free unit at position a, in place; all units are free.  G: (p, p).
+    """Put a candidate in the place of the free unit at position a, in place; all units are free.
+
+    G: (p, p).
 
     That unit is fixed at its bound, the row of the candidate takes its place, and the candidate is
     made free: two pivots in two passes over the table.
@@ -288,7 +290,9 @@ def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
 def best_entry(
     rules: PoolRules, table: Table, a: int, value: float, barred: Mask, used: Indices, opens: bool
 ) -> int:
-    """The candidate that lowers F most when it takes the place of the unit at position a, or -1; all units are free.
+    """The candidate that lowers F most when it takes the place of the unit at position a, or -1.
+
+    All units are free.
 
     The formulas of `best_moves`, where `value` = F = 1 / h and no weight has bounds.  `opens`:
     whether it may be of a group that has its fewest.
@@ -321,7 +325,9 @@ def forced_swaps(
     barred: Mask,
     used: Indices,
 ) -> None:
-    """Put other candidates in the places of the units `out`, whether or not F falls; all units are free.
+    """Put other candidates in the places of the units `out`, whether or not F falls.
+
+    All units are free.
 
     The first of `listed` that fit come in, or where that is empty the best ones.  `used` is brought
     up to date.
@@ -359,7 +365,9 @@ def sure_moves(
     slope: Vector,
     moves: Moves,
 ) -> int:
-    """Best swaps that keep all weights inside their bounds, at most `limit`; how many were made.  All units are free.
+    """Best swaps that keep all weights inside their bounds, at most `limit`; how many were made.
+
+    All units are free.
 
     It ends where no such swap lowers F, or where adding a unit lowers it more; `moves` are then
     those of where it stands.  G: (p, p); slope: (p,) and used: (groups,) are brought up to date.

@@ -23,7 +23,9 @@ FREE, OUT, IN = 0, 1, 2  # what is known of a dimension
 CLOSED, LEAF, STUCK, MORE = 0, 1, 2, 3  # how a call of `tighten` ended
 PATIENCE = 2  # rounds between two looks at the progress
 PROGRESS = 0.3  # the share of the distance to the floor that such rounds must win
-ALONE = 3.0  # branching: how much a dimension's own value counts against it (chosen by trial, 15 x fewer steps than 0)
+# branching: how much a dimension's own value counts against it (chosen by trial, 15 x fewer steps
+# than 0)
+ALONE = 3.0
 
 
 @compiled
@@ -139,7 +141,9 @@ def level(
 
 @compiled
 def dearest(prices: Vector, fixed: Ints, costs: Vector, room: float) -> tuple[float, float, float]:
-    """The most that `room` pays for of free prices, the last in part; and for each unit of cost the last, and the next.
+    """The most that `room` pays for of free prices, the last in part.
+
+    And for each unit of cost the last, and the next.
 
     The next is the last where that is paid for in part.
     """
@@ -190,7 +194,9 @@ def fix_and_forget(
     following: float,
     floor: float,
 ) -> int:
-    """Fix and forget what the prices prove; returns how many dimensions were fixed and supports forgotten.
+    """Fix and forget what the prices prove.
+
+    Returns how many dimensions were fixed and supports forgotten.
 
     total is the bound, floor the value to beat, last the lowest price paid for each unit of cost
     and following the next one. A dimension is out if it cannot pay its way in, in if nothing can
@@ -218,7 +224,10 @@ def fix_and_forget(
 
 @compiled
 def branching_dimension(ptr: Ints, items: Ints, value: Vector, lone: Vector, fixed: Ints) -> int:
-    """The free dimension to branch on: much value shared, little of its own; ties to the lowest index."""
+    """The free dimension to branch on: much value shared, little of its own.
+
+    Ties to the lowest index.
+    """
     weight = np.empty(len(lone))
     for i in range(len(lone)):
         weight[i] = -ALONE * lone[i]

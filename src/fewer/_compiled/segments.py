@@ -132,7 +132,10 @@ def advance_bars(
 def put(
     ends: Vector, owners: Indices, side: int, count: int, low: float, high: float, owner: int
 ) -> int:
-    """Add a piece, if it is one, or make the last one longer where that has the same owner; how many there are."""
+    """Add a piece, if it is one, or make the last one longer where that has the same owner.
+
+    How many there are.
+    """
     if low >= high:
         return count
     if count > 0 and owners[side, count - 1] == owner:

@@ -12,7 +12,9 @@ BLOCK = 64  # entries that are looked at or passed over together
 
 @compiled
 def shrink(active: Vector, count: int) -> tuple[int, float]:
-    """tau with Σ max(x - tau, 0) = 1 over the first `count` entries; the entries above tau move to the front.
+    """tau with Σ max(x - tau, 0) = 1 over the first `count` entries.
+
+    The entries above tau move to the front.
 
     Every dropped pass raises tau, so what lies at or below it can go for good. Sums are taken
     relative to one entry, which keeps their digits when all entries share a large offset. Returns

@@ -188,7 +188,10 @@ def other_error(error: Exception) -> int:
 
 
 def file_sentence(error: OSError) -> str:
-    """Return an error as a sentence that names its file; all errors of files do, but for stdout's."""
+    """Return an error as a sentence that names its file.
+
+    All errors of files do, but for stdout's.
+    """
     if error.strerror is None:
         return str(error)
     name = "standard output" if error.filename is None else os.fsdecode(error.filename)

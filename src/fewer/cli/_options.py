@@ -24,7 +24,8 @@ FLAGS = {
 NEVER = ("callback", "progress")
 """Options of the library that no command has."""
 PARAMETERS = {"k", "ks", "test", "y"}
-"""Parameters of the library that options stand for, those of the jobs among them once these are made."""
+"""Parameters of the library that options stand for, those of the jobs among them once these are
+made."""
 TARGET_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -41,7 +42,11 @@ def spelled(fix: Any) -> str:
     """Return a parameter of the library, with a value or without, as an option.
 
     >>> from .._validation import Fix
-    >>> spelled(Fix("missing", ("drop", "impute"))), spelled(Fix("columns", {"age": "ignore"})), spelled(Fix("ks"))
+    >>> (
+    ...     spelled(Fix("missing", ("drop", "impute"))),
+    ...     spelled(Fix("columns", {"age": "ignore"})),
+    ...     spelled(Fix("ks")),
+    ... )
     ('--missing drop or impute', '--ignore age', '--path')
     """
     name, value = fix
@@ -219,7 +224,10 @@ TEXTS = {
 
 
 def library_option(one: Option, spelling: Spelling | None, text: str | None) -> click.Option:
-    """Return an option of the library as one of the command; `text` stands for its first sentence."""
+    """Return an option of the library as one of the command.
+
+    `text` stands for its first sentence.
+    """
     name = flag(one.name)
     about: dict[str, Any] = {"type": str}
     if spelling is not None:

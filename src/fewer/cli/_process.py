@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 MIN_NEW_OBJECTS = 50_000
-"""How many there must be before Python looks for garbage; its own 700 cost a tenth of a second of importing."""
+"""How many there must be before Python looks for garbage; its own 700 cost a tenth of a second of
+importing."""
 _seen = False
 _noted = False
 
 
 def prepare() -> None:
-    """Before anything else is imported: Ctrl-C ends the command without a traceback; standard streams are open."""
+    """Before anything else is imported: Ctrl-C ends the command without a traceback.
+
+    Standard streams are open.
+    """
     handle(_end)
     gc.set_threshold(MIN_NEW_OBJECTS)
     sys.unraisablehook = _unraisable

@@ -130,7 +130,10 @@ def parts(tables: dict[str, dict[str, Any]]) -> Iterator[Part]:
     options = {**SEARCH, "captions": {"digit": digit}}
     yield Part("digits stand for all 1,797", words, "points", X, (5, 10, 20, 50), options, (8, 8))
     log = pl.DataFrame(tables["requests"])
-    words = "A log as it comes: a time, categories, numbers and missing values; a few weighted requests stand for all."
+    words = (
+        "A log as it comes: a time, categories, numbers and missing values; a few weighted requests"
+        " stand for all."
+    )
     options = {**SEARCH, "missing": "impute"}
     yield Part("requests stand for all 1,000", words, "points", log, (4, 8, 16, 32), options)
     words = "How long the requests took: few weighted values with the nearest cumulative shares."
@@ -140,13 +143,19 @@ def parts(tables: dict[str, dict[str, Any]]) -> Iterator[Part]:
     ink = tables["ink"]["ink"]
     yield Part("values for the ink of a digit", words, "bins", ink, (3, 5, 10, 20, 40), {})
     *digits, average = tables["average"].values()
-    words = "A few digits laid over each other, with weights that sum to one, give the average of all 1,797."
+    words = (
+        "A few digits laid over each other, with weights that sum to one, give the average of all"
+        " 1,797."
+    )
     options = {**SEARCH, "y": average, "names": list(tables["average"])[:-1]}
     mixed = np.column_stack(digits)
     yield Part(
         "digits mix to the average digit", words, "terms", mixed, (2, 4, 8, 16), options, (8, 8)
     )
-    words = "Which measurements hold everything unusual (the top tenth of each) about the most of 569 patients?"
+    words = (
+        "Which measurements hold everything unusual (the top tenth of each) about the most of 569"
+        " patients?"
+    )
     unusual = np.column_stack(list(tables["unusual"].values()))
     options = {"names": list(tables["unusual"])}
     name = "of 30 measurements cover the most patients"

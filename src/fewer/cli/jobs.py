@@ -64,7 +64,10 @@ POINTS_TEXTS = {
     "groups": "The column that says which group a row is in.",
     "include": "Always keep rows 3,17 or 0-9, counted from 0.",
     "labels": "Class labels; rows of different classes are not compared.",
-    "move": "Move points off their rows, within: range (of the data), free, LOW:HIGH or COL=LOW:HIGH,...",
+    "move": (
+        "Move points off their rows, within: range (of the data), free, LOW:HIGH or"
+        " COL=LOW:HIGH,..."
+    ),
     "sample_weight": "Sample weights.",
     "similarity": "How rows are compared.",
     "standardize": "Scale numbers to mean 0, deviation 1; on for tables, off for npy.",
@@ -74,7 +77,10 @@ POINTS_TEXTS = {
 }
 BINS_TEXTS = {
     "contiguous": "A histogram with k bars that cover all bins.",
-    "grid": "Where kept values may sit: anywhere (auto), or one in each bin of equal width, ratio or share.",
+    "grid": (
+        "Where kept values may sit: anywhere (auto), or one in each bin of equal width, ratio or"
+        " share."
+    ),
     "n_bins": "This many bins; of equal width unless --grid is given.",
     "preserve": "Keep cumulative shares, or shares.",
 }
@@ -86,18 +92,25 @@ TERMS_TEXTS = {
     "max_group_weight": "Largest total weight of a group: 0.3, or tech=0.3,oil=0.2.",
     "max_turnover": "Largest sum of |weight - previous weight|.",
     "min_group_weight": "Smallest total weight of a group.",
-    "missing": "Missing values: stop, drop the row, use the column's median, or the last price before.",
+    "missing": (
+        "Missing values: stop, drop the row, use the column's median, or the last price before."
+    ),
     "previous": "Weights held before: a table of two columns, column and weight.",
     "returns": "The columns are prices; track their returns.",
     "ridge": "Add so many times the squares of the weights to the loss.",
 }
 DIMS_TEXTS = {
-    "baseline": "What counts as absent: zero, mode (the most frequent) or plan=free,...; auto: the mode of labels, else 0.",
+    "baseline": (
+        "What counts as absent: zero, mode (the most frequent) or plan=free,...; auto: the mode of"
+        " labels, else 0."
+    ),
     "budget": "How much the columns may cost together; replaces -k.",
     "costs": "What columns cost: a table column,cost; or a column of a long table.",
     "exclude": "Columns or items that must not be held; rows with one are not covered.",
     "item": "For a table with a line per item: the column of the item.",
-    "missing": "Missing values: stop, drop the row, use the most frequent value, or a label of their own.",
+    "missing": (
+        "Missing values: stop, drop the row, use the most frequent value, or a label of their own."
+    ),
     "order": "For a table with a line per item: the column of the order.",
     "units": "Columns chosen together: a table column,unit; or a column of a long table.",
 }
@@ -331,7 +344,10 @@ def edges_by_width(low: float, high: float, width: float) -> Vector:
     ),
     without=("sample_weight",),
     texts=TERMS_TEXTS,
-    example="fewer terms prices.csv --target INDEX --date day --returns simple -k 20 --max-weight 0.2 --test-last 0.25",
+    example=(
+        "fewer terms prices.csv --target INDEX --date day --returns simple -k 20 --max-weight 0.2"
+        " --test-last 0.25"
+    ),
 )
 def terms(request: Request, target: str, columns: list[str] | None, **tests: Any) -> int:
     """Track a column of FILE by at most k others, with weights that sum to one.

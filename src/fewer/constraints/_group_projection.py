@@ -20,7 +20,10 @@ TIE = 1e-12
 
 
 def gain(v: Vector) -> float:
-    """How much nearer v is to the simplex on these entries than to zero: Σ v² - ‖p - v‖²; -inf for none."""
+    """How much nearer v is to the simplex on these entries than to zero: Σ v² - ‖p - v‖².
+
+    -inf for none.
+    """
     if not v.size:
         return -np.inf
     p = project_simplex(v)
@@ -28,7 +31,10 @@ def gain(v: Vector) -> float:
 
 
 def greedy_groups(v: Vector, groups: Mask, k: int) -> Indices:
-    """Add the group that brings v nearest, k times, sorted. v: (n,), groups: (g, n), which may overlap."""
+    """Add the group that brings v nearest, k times, sorted.
+
+    v: (n,), groups: (g, n), which may overlap.
+    """
     inside = np.zeros(v.size, bool)
     gains = np.zeros(len(groups))
     for _ in range(min(k, len(groups))):
@@ -45,7 +51,11 @@ def nearest_groups(v: Vector, groups: Mask, k: int) -> Indices:
 
     A branch is bounded by `upper_bound`, and divided at the chosen group that weighs most there.
 
-    >>> nearest_groups(np.array([0.5, 0.1, 0.3, 0.3, 0.2]), np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]], bool), 1).tolist()
+    >>> nearest_groups(
+    ...     np.array([0.5, 0.1, 0.3, 0.3, 0.2]),
+    ...     np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]], bool),
+    ...     1,
+    ... ).tolist()
     [1]
     """
     codes = groups.argmax(axis=0)

@@ -126,7 +126,9 @@ class Conditions:
     def solved(
         self, entries: Indices, solve: "Callable[[Matrix, Vector], Solved | None]"
     ) -> "Conditioned | None":
-        """Solve a programme of weights on some entries under all conditions; None where nothing is feasible.
+        """Solve a programme of weights on some entries under all conditions.
+
+        None where nothing is feasible.
 
         `solve(rows, right)` minimises over rows (w, d) <= right with some d >= 0. For the turnover,
         d is what w lacks to `previous`: where the sum is one, `Σ |q - previous| = 1 - Σ previous +
@@ -194,7 +196,10 @@ def as_unit_rows(G: Matrix, h: Vector) -> tuple[Matrix, Vector]:
     No weights change their side of a condition. On the simplex |G q| < 2 then, so h beyond 2 says
     no more than 2.
 
-    >>> [part.tolist() for part in as_unit_rows(np.array([[0.0, 6.0], [0.0, 0.0]]), np.array([3.0, -7.0]))]
+    >>> [
+    ...     part.tolist()
+    ...     for part in as_unit_rows(np.array([[0.0, 6.0], [0.0, 0.0]]), np.array([3.0, -7.0]))
+    ... ]
     [[[0.0, 1.5], [0.0, 0.0]], [0.75, -1.75]]
     """
     sizes = np.abs(G).max(axis=1, initial=0.0)

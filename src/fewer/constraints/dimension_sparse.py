@@ -27,10 +27,11 @@ from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
 
 MOST_STEPS, STEPS_PER_SUPPORT = 5 * 10**9, 10**4
-"""An exact projection that would touch more entries is refused (about ten seconds); entries that a support costs beside
-those of its face."""
+"""An exact projection that would touch more entries is refused (about ten seconds); entries that a
+support costs beside those of its face."""
 ROUNDING = 1e-9
-"""The share of the budget by which sums of costs may exceed it: they are sums of decimals, mostly."""
+"""The share of the budget by which sums of costs may exceed it: they are sums of decimals, mostly.
+"""
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ class DimensionSparse:
                 raise InvalidInput(f"no listed state fits into {limit}: {verb} {least:g}")
         if self.projection == "exact" and self._steps > MOST_STEPS:
             raise InvalidInput(
-                f"an exact projection would walk {magnitude(math.comb(self.space.n, self.k))} supports; "
+                f"an exact projection would walk {magnitude(math.comb(self.space.n, self.k))}"
+                " supports; "
                 f'use projection="greedy" or a smaller space'
             )
 
@@ -196,7 +198,10 @@ class DimensionSparse:
         return greedy_units(v, self.space.strides, shape, self.k, self._largest, costs, room)
 
     def _nearest(self, v: Vector) -> Indices:
-        """The k dimensions whose face is nearest to v, by looking at all C(n, k); of equals the first."""
+        """The k dimensions whose face is nearest to v, by looking at all C(n, k).
+
+        Of equals the first.
+        """
         least, nearest = np.inf, np.arange(self.k)
         for units in combinations(range(self.space.n), self.k):
             face = self.space.face(units)

@@ -12,7 +12,8 @@ from ..rules import Rules
 SECONDS = 10.0
 """What one question may take; one that stays open is no conflict."""
 MOST_KINDS = 2000
-"""Kinds of entries up to which HiGHS looks at all of them; beyond, at those with the largest and least coefficients."""
+"""Kinds of entries up to which HiGHS looks at all of them; beyond, at those with the largest and
+least coefficients."""
 MOST_NAMED = 20
 """Groups with limits that are told apart."""
 SHOWN = 6
@@ -57,7 +58,10 @@ class Kinds(NamedTuple):
 
 
 class Row(NamedTuple):
-    """low <= A x <= high for the variables x of a programme, and what a message calls it; "" is never at fault."""
+    """low <= A x <= high for the variables x of a programme, and what a message calls it.
+
+    "" is never at fault.
+    """
 
     name: str
     A: Any
@@ -66,7 +70,10 @@ class Row(NamedTuple):
 
 
 def feasible_member(rules: Rules, v: Vector, most_kinds: int = MOST_KINDS) -> Vector | None:
-    """A member with the largest v'q, of the kinds of entries that are looked at; None where none was found."""
+    """A member with the largest v'q, of the kinds of entries that are looked at.
+
+    None where none was found.
+    """
     alike = kinds_of(_features(rules), np.argsort(-v, kind="stable"))
     rank = np.arange(rules.n) - np.repeat(alike.starts, alike.sizes)
     leading = np.union1d(alike.order[rank < rules.k], rules.include)
@@ -75,7 +82,9 @@ def feasible_member(rules: Rules, v: Vector, most_kinds: int = MOST_KINDS) -> Ve
 
 
 def conflict(rules: Rules, most_kinds: int = MOST_KINDS) -> str | None:
-    """Name conditions which cannot hold together, in a sentence; None where all can, or that is not known.
+    """Name conditions which cannot hold together, in a sentence.
+
+    None where all can, or that is not known.
 
     A deletion filter: each condition without which the rest stays impossible is left out, counts
     before rows.
@@ -212,13 +221,18 @@ def _rows(rules: Rules, kinds: Kinds) -> Iterator[Row]:
 
 
 def kinds_of(features: list[Vector], entries: Indices) -> Kinds:
-    """Entries by kind: those of which all features, (n,) each, are equal; of one kind in the order of `entries`.
+    """Entries by kind: those of which all features, (n,) each, are equal.
+
+    Of one kind in the order of `entries`.
 
     They are sorted by a random sum of the features; where different ones have the same sum, they
     stay apart.
 
     >>> kinds = kinds_of([np.array([1.0, 2.0, 1.0]), np.array([0.0, 5.0, 0.0])], np.arange(3))
-    >>> sorted(kinds.order[start : start + size].tolist() for start, size in zip(kinds.starts, kinds.sizes))
+    >>> sorted(
+    ...     kinds.order[start : start + size].tolist()
+    ...     for start, size in zip(kinds.starts, kinds.sizes)
+    ... )
     [[0, 2], [1]]
     """
     values = np.array([feature[entries] for feature in features]) + 0.0

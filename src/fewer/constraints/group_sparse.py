@@ -86,8 +86,8 @@ class GroupSparse:
         if np.ndim(groups) == 2 and not isinstance(groups, tuple):
             if groups.dtype != bool or groups.shape[1] != n or not groups.any(axis=1).all():
                 raise InvalidInput(
-                    f"groups must be (size,) labels, or a boolean matrix (groups, {n}) whose groups have entries, got "
-                    f"{groups.dtype} of shape {groups.shape}"
+                    f"groups must be (size,) labels, or a boolean matrix (groups, {n}) whose groups"
+                    f" have entries, got {groups.dtype} of shape {groups.shape}"
                 )
             disjoint = bool((groups.sum(axis=0) == 1).all())
             codes, names = groups.argmax(axis=0) if disjoint else groups, tuple(range(len(groups)))
@@ -154,7 +154,9 @@ class GroupSparse:
         return np.flatnonzero(np.isin(self.groups, groups))
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """argmin ‖p - v‖²: exact or greedy, see `projection`; a greedy one also looks at the groups of `near`.
+        """argmin ‖p - v‖²: exact or greedy, see `projection`.
+
+        a greedy one also looks at the groups of `near`.
 
         On a union S of groups the squared distance is ‖v‖² + max_t -2t - Σ_S φ_g(t), φ_g(t) = Σ_g
         max(v - t, 0)². So for any t the k largest φ_g(t) bound all S, and these bounds prune the
@@ -207,7 +209,9 @@ class GroupSparse:
 
 
 def covering_groups(groups: npt.NDArray[np.bool_], k: int) -> Indices:
-    """Groups (g, m) that together have all m entries: greedily; where these are more than k, k if a search finds them.
+    """Groups (g, m) that together have all m entries: greedily.
+
+    Where these are more than k, k if a search finds them.
 
     >>> groups = np.array([[True, True, False], [True, False, True], [False, True, True]])
     >>> covering_groups(groups, 2).tolist()

@@ -37,7 +37,8 @@ def as_groups(labels: Any, n: int) -> Groups:
     gaps = array.dtype.kind in "fmM" and bool((array != array).any())
     if len(kinds) > 1 or "none" in kinds or array.dtype.kind not in "biufUSmM" or gaps:
         raise InvalidInput(
-            f"groups must be labels of one kind (integers, numbers or strings) without gaps, got {shown(labels)}"
+            "groups must be labels of one kind (integers, numbers or strings) without gaps, got"
+            f" {shown(labels)}"
         )
     names, codes = np.unique(array, return_inverse=True)
     return Groups(np.asarray(codes, np.int64).reshape(-1), tuple(names.tolist()))
@@ -84,8 +85,8 @@ def limits_of_groups(limits: Any, names: tuple[Any, ...], option: str, n: int) -
     if not isinstance(limits, Mapping):
         if len(limits) != len(names):
             raise InvalidInput(
-                f"{option} must be a number, a mapping from labels, or one number for each of the {len(names)} groups, "
-                f"got {len(limits)} numbers"
+                f"{option} must be a number, a mapping from labels, or one number for each of the"
+                f" {len(names)} groups, got {len(limits)} numbers"
             )
         limits = dict(zip(names, limits, strict=True))
     place = {name: at for at, name in enumerate(names)}

@@ -50,7 +50,10 @@ def _supports(rules: Rules, v: Vector) -> Iterator[Indices]:
 
 
 def projected(rules: Rules, units: Indices, v: Vector, least: float | None = None) -> Vector | None:
-    """The nearest weights to v on some entries under all conditions, none below `least`; None where there are none."""
+    """The nearest weights to v on some entries under all conditions, none below `least`.
+
+    None where there are none.
+    """
     low, high = rules.bounds(len(units))
     if least is not None:
         low[:] = least

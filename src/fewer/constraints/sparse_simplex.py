@@ -32,7 +32,9 @@ GROUP_LIMITS = "max_per_group", "min_per_group", "max_group_weight", "min_group_
 
 @dataclass(frozen=True, eq=False)
 class SparseSimplex:
-    """At most k entries carry mass, with bounds on what is held; the paper's appendix A. A unit is an entry.
+    """At most k entries carry mass, with bounds on what is held; the paper's appendix A.
+
+    A unit is an entry.
 
         {p in the simplex, ‖p‖₀ <= k, p_i = 0 or min_weight <= p_i <= max_weight}
 
@@ -72,7 +74,9 @@ class SparseSimplex:
     >>> from fewer import Atoms
     >>> SparseSimplex(Atoms(4), 2).project([0.5, 0.1, 0.7, 0.2]).round(6).tolist()
     [0.4, 0.0, 0.6, 0.0]
-    >>> SparseSimplex(Atoms(4), 3, max_weight=0.5, exclude=[2]).project([0.9, 0.1, 0.7, 0.2]).round(6).tolist()
+    >>> SparseSimplex(Atoms(4), 3, max_weight=0.5, exclude=[2]).project([0.9, 0.1, 0.7, 0.2]).round(
+    ...     6
+    ... ).tolist()
     [0.5, 0.2, 0.0, 0.3]
     """
 
@@ -103,7 +107,8 @@ class SparseSimplex:
         if self.conditions is not None:
             if not isinstance(self.conditions, Conditions):
                 raise InvalidInput(
-                    f"conditions must be Conditions(G, h, previous, ...), got {shown(self.conditions)}"
+                    "conditions must be Conditions(G, h, previous, ...), got"
+                    f" {shown(self.conditions)}"
                 )
             self.conditions.check(n)
         both = np.intersect1d(self.include, self.exclude)
@@ -175,7 +180,9 @@ class SparseSimplex:
         return as_units(units, self.space.size, "entries")
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """argmin ‖p - v‖²; exact, whatever the bounds, but for conditions on groups' weights and `conditions`.
+        """argmin ‖p - v‖².
+
+        Exact, whatever the bounds, but for conditions on groups' weights and `conditions`.
 
         With k alone: the k largest entries (of equals, the first), projected onto their simplex.
         Otherwise: for a fixed number of entries, larger weights belong to larger values, and what
@@ -207,7 +214,10 @@ class SparseSimplex:
         return p
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
-        """Whether p is a distribution within all bounds; masses may be off by tol, the entries held may not."""
+        """Whether p is a distribution within all bounds.
+
+        Masses may be off by tol, the entries held may not.
+        """
         p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
         rules, units = self.rules, self.support(p)
         if not is_distribution(p, tol) or units.size > self.k or not rules.open[p != 0.0].all():

@@ -14,7 +14,9 @@ from .simplex import is_distribution
 
 @dataclass(frozen=True)
 class SparseStates:
-    """No state uses more than k dimensions; convex, one face; the paper's remark after definition 1.
+    """No state uses more than k dimensions; convex, one face.
+
+    The paper's remark after definition 1.
 
         D'_k = {p : p(x) = 0 where ‖x‖₀ > k}, which holds D_k
 

@@ -18,7 +18,9 @@ MAX_COLUMNS = 10_000_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArrayTable(FileTable):
-    """Arrays (rows,) are columns under their names; an array (rows, d) is d columns, and its name means all of them.
+    """Arrays (rows,) are columns under their names.
+
+    An array (rows, d) is d columns, and its name means all of them.
 
     `homes` are for each column the name of its array, and its place there.
     """
@@ -70,7 +72,8 @@ class ArrayTable(FileTable):
         if len(set(rows.values())) > 1:
             sizes = ", ".join(f"{home} {count}" for home, count in rows.items())
             raise InvalidInput(
-                f"{self.label}: its arrays have different numbers of rows ({sizes}); name the columns"
+                f"{self.label}: its arrays have different numbers of rows ({sizes}); name the"
+                " columns"
             )
         check_memory(self.label, 8 * len(names) * max(rows.values(), default=0))
 

@@ -107,7 +107,10 @@ def copied(stream: Any, label: str, suffix: str, most: float = math.inf) -> Path
 
 
 def _read(stream: Any, label: str) -> bytes:
-    """Some bytes of a stream; whatever its reader raises about damage becomes an error with the file's name."""
+    """Some bytes of a stream.
+
+    Whatever its reader raises about damage becomes an error with the file's name.
+    """
     try:
         return bytes(stream.read(CHUNK_BYTES))
     except Exception as error:

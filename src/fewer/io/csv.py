@@ -59,7 +59,10 @@ class Dialect:
 
     @classmethod
     def of(cls, path: Path, label: str) -> "Dialect":
-        """Read the layout of a text file in UTF-8; a first line of numbers is a head if it counts columns."""
+        """Read the layout of a text file in UTF-8.
+
+        a first line of numbers is a head if it counts columns.
+        """
         with path.open("rb") as file:
             line = file.readline(MAX_LINE_BYTES)
         if b"\r" in line.rstrip(b"\r\n") and not line.endswith(b"\n"):
@@ -197,13 +200,17 @@ def ragged(path: Path, dialect: Dialect, label: str, error: BaseException) -> In
 
 
 def open_csv(path: Path, label: str) -> FileTable:
-    """A csv file: its layout, and its columns by their first rows; one that is not UTF-8 is said to be so."""
+    """A csv file: its layout, and its columns by their first rows.
+
+    One that is not UTF-8 is said to be so.
+    """
     encoding = encoding_of(start_of(path), label)
     path = trimmed(path if encoding is None else recoded(path, label, encoding))
     dialect = Dialect.of(path, label)
     if len(dialect.names) > MAX_COLUMNS:
         raise InvalidInput(
-            f"{label}: a text file must have at most {MAX_COLUMNS} columns, got {len(dialect.names)}; save it as npz"
+            f"{label}: a text file must have at most {MAX_COLUMNS} columns, got"
+            f" {len(dialect.names)}; save it as npz"
         )
     try:
         return by_head(path, label, dialect)
@@ -292,7 +299,11 @@ def native_types(
 def counts_columns(cells: list[str]) -> bool:
     """Whether a line is 0, 1, 2, ... to the end: what pandas writes over columns without names.
 
-    >>> counts_columns(["0", "1", "2", "3"]), counts_columns(["0", "1"]), counts_columns(["0", "1", "2", "4"])
+    >>> (
+    ...     counts_columns(["0", "1", "2", "3"]),
+    ...     counts_columns(["0", "1"]),
+    ...     counts_columns(["0", "1", "2", "4"]),
+    ... )
     (True, False, False)
     """
     return len(cells) >= MIN_COUNTED and cells == [str(i) for i in range(len(cells))]
@@ -303,7 +314,10 @@ def separator_of(start: bytes) -> str:
 
     Where the first line has only one cell, it is one that is nowhere.
 
-    >>> [separator_of(text) for text in (b"a;b\n1,5;2,5\n", b"a,b\n1,x;y\n", b"a\n1\n", b"a\n1,5\n")]
+    >>> [
+    ...     separator_of(text)
+    ...     for text in (b"a;b\n1,5;2,5\n", b"a,b\n1,x;y\n", b"a\n1\n", b"a\n1,5\n")
+    ... ]
     [';', ',', ',', ';']
     """
     text = start.decode("utf-8", "replace").lstrip("\ufeff")

@@ -1,4 +1,7 @@
-"""Which format a file has: by its first bytes, then by its ending; what is not read is refused before it is."""
+"""Which format a file has: by its first bytes, then by its ending.
+
+What is not read is refused before it is.
+"""
 
 from pathlib import Path
 
@@ -68,7 +71,10 @@ def check_text(start: bytes, label: str) -> None:
 
 
 def format_of(path: Path, label: str) -> str:
-    """By its first bytes, then by its ending; without an ending a line that opens a brace is jsonl."""
+    """By its first bytes, then by its ending.
+
+    Without an ending a line that opens a brace is jsonl.
+    """
     start, ending = start_of(path), path.suffix.lower()
     for magic, kind in STARTS.items():
         if start.startswith(magic):
@@ -105,7 +111,10 @@ def zipped_format(path: Path, label: str) -> str:
 
 
 def encoding_of(start: bytes, label: str) -> str | None:
-    """The encoding of a text that is not UTF-8, by its byte order mark or its zero bytes; None where it may be."""
+    """The encoding of a text that is not UTF-8, by its byte order mark or its zero bytes.
+
+    None where it may be.
+    """
     if start.startswith(UTF16_MARKS):
         return "utf-16"
     sample = start[:4000]

@@ -1,4 +1,7 @@
-"""xlsx and sqlite: tables inside a file, one of which is named by FILE::NAME; read when they are asked for."""
+"""xlsx and sqlite: tables inside a file, one of which is named by FILE::NAME.
+
+Read when they are asked for.
+"""
 
 import re
 import sqlite3
@@ -54,8 +57,8 @@ def check_extent(label: str, file: Any, compressed: int) -> None:
     size = CELL_BYTES * rows * columns
     if size > ALWAYS_INFLATED and size > MAX_RATIO * compressed:
         raise InvalidInput(
-            f"{label}: its cells reach as far as row {rows} of column {columns}, which takes {amount(size)}; "
-            "save the table alone as csv"
+            f"{label}: its cells reach as far as row {rows} of column {columns}, which takes"
+            f" {amount(size)}; save the table alone as csv"
         )
     check_memory(label, size)
 
@@ -143,7 +146,10 @@ def in_texts(rows: list[Any]) -> list[Any]:
 
 @contextmanager
 def connected(path: Path, label: str) -> Iterator[sqlite3.Connection]:
-    """A database that is only read, and nothing in whose schema is trusted; damage becomes an error with its name."""
+    """A database that is only read, and nothing in whose schema is trusted.
+
+    Damage becomes an error with its name.
+    """
     try:
         with closing(
             sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)

@@ -53,7 +53,8 @@ class FileTable:
     """Sentences about how the file is read."""
     kind: ClassVar[str] = "table"
     plain: ClassVar[bool] = False
-    """Whether the file is an array: numbers without names, which are not scaled unless asked for."""
+    """Whether the file is an array: numbers without names, which are not scaled unless asked for.
+    """
 
     def lazy(self, names: Sequence[str], as_text: Collection[str] = ()) -> Any:
         """Columns as a LazyFrame of polars; those in `as_text` as texts."""
@@ -64,7 +65,10 @@ class FileTable:
         return self.lazy(names)
 
     def amended(self, error: BaseException) -> Any:
-        """Return the table read in another way where polars failed; an error where there is none."""
+        """Return the table read in another way where polars failed.
+
+        An error where there is none.
+        """
         raise unreadable(self.label, self.kind, error) from None
 
     @property
@@ -237,7 +241,10 @@ class FileTable:
         return list(names)
 
     def numbers(self, names: Sequence[str]) -> Vector:
-        """Columns as finite numbers, (rows, columns); a cell that is none is refused by its row and column."""
+        """Columns as finite numbers, (rows, columns).
+
+        a cell that is none is refused by its row and column.
+        """
         return self.as_matrix(self.frame(names), 0)
 
     def as_matrix(self, frame: Any, start: int) -> Vector:
@@ -273,7 +280,10 @@ class FileTable:
                 rows += part.height
 
     def whole(self, names: Sequence[str]) -> Any:
-        """Columns as non-negative whole numbers, a CSR array (rows, columns); read in parts that keep no zeros."""
+        """Columns as non-negative whole numbers, a CSR array (rows, columns).
+
+        Read in parts that keep no zeros.
+        """
         parts, rows = [], 0
         for matrix in self.matrices(names):
             with np.errstate(invalid="ignore", over="ignore"):
@@ -339,7 +349,9 @@ class ScannedTable(FileTable):
         return frame
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """Parts of the columns; a file that has other rows at their end, or was changed, is refused.
+        """Parts of the columns.
+
+        a file that has other rows at their end, or was changed, is refused.
 
         Readers of parts may end without an error where a page of the file is damaged.
         """
@@ -444,7 +456,10 @@ class SeveralTables(FileTable):
         return pl.concat(frames, how="vertical_relaxed", rechunk=False)
 
     def _alike(self, frames: list[Any], name: str, refuse: Refuse) -> list[Any]:
-        """Frames with one column of the same kind; texts in one and numbers in another are refused."""
+        """Frames with one column of the same kind.
+
+        Texts in one and numbers in another are refused.
+        """
         kinds = [broad(frame[name]) for frame in frames]
         filled = [i for i, kind in enumerate(kinds) if kind is not None]
         other = next((i for i in filled if kinds[i] != kinds[filled[0]]), None)

@@ -118,7 +118,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
 
     @contextmanager
     def _fitting(self, **rows: Any) -> Iterator[Any]:
-        """Learn anew within it, with the options; where that fails the estimator stays as it was."""
+        """Learn anew within it, with the options.
+
+        Where that fails the estimator stays as it was.
+        """
         with self._restored(), self._options(**rows).watched() as options:
             self._forget()
             yield options
@@ -142,7 +145,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
                 delattr(self, name)
 
     def _update(self, summary: Any) -> None:
-        """Merge the summary of more rows into the stream; the answer is found when it is asked for."""
+        """Merge the summary of more rows into the stream.
+
+        The answer is found when it is asked for.
+        """
         levels = [] if self._stream is None else [list(level) for level in self._stream.levels]
         tree = Tree(type(summary).merged, levels)
         tree.add(summary)
@@ -287,12 +293,16 @@ def at_most(k: Any, most: int, what: str) -> int:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed `random_state`, as `rng` of the functions takes it; drawn where it is none."""
+    """Return the seed `random_state`, as `rng` of the functions takes it.
+
+    Drawn where it is none.
+    """
     try:
         if isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**32:
             return int(random_state)
         return int(check_random_state(random_state).randint(SEEDS))
     except Exception:  # what it raises depends on the type
         raise InvalidInput(
-            f"random_state must be None, an integer in 0..2^32-1 or a RandomState, got {shown(random_state)}"
+            "random_state must be None, an integer in 0..2^32-1 or a RandomState, got"
+            f" {shown(random_state)}"
         ) from None

@@ -63,7 +63,9 @@ class Summary:
         return bool(self.state.exact)
 
     def merge(self, *others: "Summary") -> "Summary":
-        """Return the summary of all rows, from those of blocks in the order of their rows; always in the same tree.
+        """Return the summary of all rows, from those of blocks in the order of their rows.
+
+        Always in the same tree.
 
         >>> summarize([1.0, 2.0], "bins").merge(summarize([2.0], "bins")).rows
         3
@@ -75,13 +77,16 @@ class Summary:
                 here, there = self.about.get(name), other.about.get(name)
                 if here != there:
                     raise InvalidInput(
-                        f"summaries must have the same {name} to be merged, got {shown(here)} and {shown(there)}"
+                        f"summaries must have the same {name} to be merged, got {shown(here)} and"
+                        f" {shown(there)}"
                     )
         states = [self.state, *(other.state for other in others)]
         return replace(self, state=merged_in_tree(states, type(self.state).merged))
 
     def solve(self, k: int, **options: Any) -> Result:
-        """Return the answer of the job; `indices` are columns, or positions of rows in the order in which they were merged.
+        """Return the answer of the job.
+
+        `indices` are columns, or positions of rows in the order in which they were merged.
 
         Options are those of the job's function that are about the search: `solver`, `time_limit`,
         `rng`, `callback`; of points `min_weight`, `max_weight`, `equal_weights`; of bins `grid` and
@@ -89,7 +94,9 @@ class Summary:
         `max_per_group`; of dims `objective`, `baseline`, `include`, `exclude`.
 
         >>> import numpy as np
-        >>> summarize((np.eye(3), np.array([0.7, 0.3, 0.0])), "terms").solve(2).weights.round(2).tolist()
+        >>> summarize((np.eye(3), np.array([0.7, 0.3, 0.0])), "terms").solve(2).weights.round(
+        ...     2
+        ... ).tolist()
         [0.7, 0.3]
         """
         steps = STEPS[self.job]

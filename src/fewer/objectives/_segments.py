@@ -49,7 +49,10 @@ class Runs:
 
     @cached_property
     def sums(self) -> tuple[Vector, Vector, Vector]:
-        """Σ w, Σ w (P - P̄) and Σ w (P - P̄)² before each run, (m + 1,) each; centring keeps their digits."""
+        """Σ w, Σ w (P - P̄) and Σ w (P - P̄)² before each run, (m + 1,) each.
+
+        Centring keeps their digits.
+        """
         off = self.P - self.P @ self.widths / self.widths.sum()
         first = self.widths * off
         return self.total, sums_before(first), sums_before(np.multiply(first, off, out=off))

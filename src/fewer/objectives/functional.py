@@ -40,7 +40,7 @@ class Functional:
     Examples
     --------
     >>> from fewer import Atoms
-    >>> F = Functional(Atoms(2), lambda p: (p ** 2).sum(), lambda p: 2 * p)
+    >>> F = Functional(Atoms(2), lambda p: (p**2).sum(), lambda p: 2 * p)
     >>> F.value(np.array([0.5, 0.5])), F.derivative
     (0.5, 'given')
     """
@@ -72,7 +72,7 @@ class Functional:
         if gradient is None:
             derivative = "differences"
             warnings.warn(
-                f"no gradient was given and jax cannot supply one: F is differenced numerically, "
+                "no gradient was given and jax cannot supply one: F is differenced numerically, "
                 f"{2 * space.size} evaluations for each gradient",
                 stacklevel=2,
             )
@@ -103,7 +103,10 @@ class Functional:
         return gradient.copy()  # solvers write into it
 
     def _differences(self, p: Vector) -> Vector:
-        """Central differences; one-sided where p is too near zero to step down, as F may need p >= 0."""
+        """Central differences.
+
+        One-sided where p is too near zero to step down, as F may need p >= 0.
+        """
         gradient = np.empty(p.size)
         moved = p.copy()
         for i in range(p.size):

@@ -53,7 +53,9 @@ class L2:
     def on_lattice(
         states: States, q: Any = None, squares: Any = None, copies: int = 1, beyond: float = 0.0
     ) -> ListedL2:
-        """Squared distance on the whole lattice that these states are listed of; q is 0 on all others, which p may use.
+        """Squared distance on the whole lattice that these states are listed of.
+
+        q is 0 on all others, which p may use.
 
         Parameters
         ----------
@@ -188,7 +190,9 @@ class L2:
 
 
 def largest_entries(v: Vector, k: int) -> Indices:
-    """Where the k largest entries of v (n,) are, sorted; of equal ones the first. One partition, no sort.
+    """Where the k largest entries of v (n,) are, sorted; of equal ones the first.
+
+    One partition, no sort.
 
     >>> largest_entries(np.array([1.0, 3.0, 2.0, 3.0, 2.0]), 3).tolist()
     [1, 2, 3]

@@ -162,8 +162,9 @@ class ListedL2:
         )
         if not np.array_equal(seen, self.states.face(dims)):
             raise InvalidInput(
-                "constraint must have faces of whole dimensions for L2.on_lattice, whose unseen states have no entries "
-                f"of their own; got a face of {face.size} entries; use DimensionSparse, or L2 on a Lattice"
+                "constraint must have faces of whole dimensions for L2.on_lattice, whose unseen"
+                f" states have no entries of their own; got a face of {face.size} entries; use"
+                " DimensionSparse, or L2 on a Lattice"
             )
         return seen, dims
 
@@ -172,7 +173,10 @@ class ListedL2:
         return math.prod(self.states.cardinalities[i] for i in dims)
 
     def _share(self, p: Vector) -> float:
-        """One divided by the number of unseen states on the dimensions that p uses; infinite where there are none."""
+        """One divided by the number of unseen states on the dimensions that p uses.
+
+        Infinite where there are none.
+        """
         seen = np.flatnonzero(p[: self.states.size])
         tail = np.flatnonzero(p[self.states.size :])
         dims = np.union1d(self.states.rows[seen].indices, tail)

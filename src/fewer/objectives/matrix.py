@@ -37,19 +37,28 @@ def rows_of(A: Any, rows: Indices) -> Any:
 
 
 def largest_size(entries: npt.NDArray[Any]) -> float:
-    """The largest absolute value of some numbers, without a copy; not finite where one of them is not."""
+    """The largest absolute value of some numbers, without a copy.
+
+    Not finite where one of them is not.
+    """
     if entries.size == 0:
         return 0.0
     return max(float(entries.max()), -float(entries.min()))
 
 
 def as_matrix(A: Any) -> Any:
-    """A as ndarray (float64, or float32 as given), csc_array or LinearOperator; finite and not empty."""
+    """A as ndarray (float64, or float32 as given), csc_array or LinearOperator.
+
+    Finite and not empty.
+    """
     return sized_matrix(A)[0]
 
 
 def sized_matrix(A: Any) -> tuple[Any, float]:
-    """`as_matrix`, and the size of its largest entry; of an operator, of those of a few columns and their mean."""
+    """`as_matrix`, and the size of its largest entry.
+
+    Of an operator, of those of a few columns and their mean.
+    """
     lazy, sparse = isinstance(A, LinearOperator), sp.issparse(A)
     if not (lazy or sparse) and not (isinstance(A, np.ndarray) and A.dtype in FLOATS):
         A = as_array(A, "A")
@@ -101,8 +110,8 @@ def applied(A: Any, v: Vector) -> Vector:
         product = A @ v
     except Exception as error:  # what a caller's function raises, or SciPy about what it returns
         raise InvalidInput(
-            f"A must give {A.shape[0]} real numbers for a vector of {v.size}, but its matvec failed "
-            f"({type(error).__name__})"
+            f"A must give {A.shape[0]} real numbers for a vector of {v.size}, but its matvec failed"
+            f" ({type(error).__name__})"
         ) from error
     return as_array(product, "A times a vector").reshape(-1)
 
@@ -122,7 +131,8 @@ def as_row_weights(sample_weight: Any, rows: int) -> Vector:
     weights = as_vector(sample_weight, (rows,), "sample_weight")
     if weights.min() < 0:
         raise InvalidInput(
-            f"sample_weight must be non-negative, got {weights.min()} at index {int(weights.argmin())}"
+            f"sample_weight must be non-negative, got {weights.min()} at index"
+            f" {int(weights.argmin())}"
         )
     if weights.max() == 0:
         raise InvalidInput("sample_weight must have a positive sum, got all zeros")

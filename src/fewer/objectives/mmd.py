@@ -12,12 +12,15 @@ from ..spaces import Space, as_space
 from .quadratic import MOST_OFFSET, Discrepancy
 
 ORDINARY_POWER = 200
-"""Powers of two between which similarities may lie as they are: their squares and products are finite."""
+"""Powers of two between which similarities may lie as they are: their squares and products are
+finite."""
 
 
 @dataclass(frozen=True, eq=False)
 class MMD(Discrepancy):
-    """Maximum mean discrepancy from a distribution t, with the matrix of similarities at hand; the paper's section 4.2.
+    """Maximum mean discrepancy from a distribution t, with the matrix of similarities at hand.
+
+    The paper's section 4.2.
 
         F[p] = MMD²(p, t) = (p - t)ᵀ K (p - t)
 
@@ -82,7 +85,11 @@ class MMD(Discrepancy):
 
     @cached_property
     def _similarities(self) -> Vector:
-        """K; where most of it is an offset that no discrepancy depends on, the inner products about the target."""
+        """K.
+
+        Where most of it is an offset that no discrepancy depends on, the inner products about the
+        target.
+        """
         mean = self.gram @ self.target
         constant = float(self.target @ mean)
         distances = np.diag(self.gram) - 2.0 * mean + constant

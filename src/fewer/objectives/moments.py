@@ -35,7 +35,8 @@ MAX_WHOLE_GRAM = 600
 MAX_KEPT = 10**5
 """Up to this many numbers A with b for origin is kept beside A."""
 WRITTEN_OUT = 128
-"""Up to this many columns an operator is written out as a matrix, whose differences from b are exact."""
+"""Up to this many columns an operator is written out as a matrix, whose differences from b are
+exact."""
 LOOKED_AT = 64
 """Columns that tell how long a column is."""
 SQUARABLE = 300
@@ -44,7 +45,9 @@ SQUARABLE = 300
 
 @dataclass(frozen=True, eq=False)
 class Moments(QuadraticForm):
-    """How far the expectations of some functions are from given ones: least squares; the paper's section 4.2.
+    """How far the expectations of some functions are from given ones: least squares.
+
+    The paper's section 4.2.
 
         F[p] = ‖A p - b‖² + ridge ‖p‖²,   or Σ_i w_i (A p - b)_i² + ridge ‖p‖² with row weights w
 
@@ -207,7 +210,10 @@ class Moments(QuadraticForm):
         self.__dict__["work"] += multiplications
 
     def _columns(self, face: Indices) -> Vector:
-        """Scaled columns of A, dense (r, len(face)) float64; an operator is applied to unit vectors."""
+        """Scaled columns of A, dense (r, len(face)) float64.
+
+        An operator is applied to unit vectors.
+        """
         if isinstance(self.A, LinearOperator):
             columns = applied_columns(self.A, face)
         else:
@@ -230,11 +236,17 @@ class Moments(QuadraticForm):
 
     @cached_property
     def _whole(self) -> Vector:
-        """`_from_target` of all entries; kept where they are few, for it is asked for again and again."""
+        """`_from_target` of all entries.
+
+        Kept where they are few, for it is asked for again and again.
+        """
         return self._from_target(np.arange(self.space.size))
 
     def _against(self, residual: Vector) -> Vector:
-        """Scaled Aᵀ times a residual, in the precision of A; half of the power before and half after the product."""
+        """Scaled Aᵀ times a residual, in the precision of A.
+
+        Half of the power before and half after the product.
+        """
         half = -self.power // 2
         residual = residual if self._roots is None else residual * self._roots
         dense = isinstance(self.A, np.ndarray)

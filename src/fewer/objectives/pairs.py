@@ -19,13 +19,18 @@ TILE = 2**19
 HIGH = 512
 """Rows of a tile, at most."""
 AT_ONCE = 16
-"""Parts of the work that are done at once, at most: sums are cut by it, not by how many threads there are."""
+"""Parts of the work that are done at once, at most: sums are cut by it, not by how many threads
+there are."""
 PRECISE = 2 * 10**7
-"""Pairs of float32 rows up to which everything is float64; beyond, tiles are float32 and only their sums float64."""
+"""Pairs of float32 rows up to which everything is float64; beyond, tiles are float32 and only their
+sums float64."""
 
 
 def spread(work: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
-    """work(part) for each part, on all threads, with BLAS on one in each; results in the order of the parts."""
+    """work(part) for each part, on all threads, with BLAS on one in each.
+
+    Results in the order of the parts.
+    """
     many = min(threads(), AT_ONCE, len(parts))
     if many <= 1:
         return [work(part) for part in parts]
@@ -136,7 +141,10 @@ def own_image(
 
 
 def own_block(X: Any, units: Indices, similarity: Similarity, centre: Matrix | None) -> Vector:
-    """The similarities of some rows to each other in float64, (s, s); each pair is compared once."""
+    """The similarities of some rows to each other in float64, (s, s).
+
+    Each pair is compared once.
+    """
     parts = spans(len(units), HIGH)
     block = np.empty((len(units), len(units)))
     rows = [X[units[part]] for part in parts]

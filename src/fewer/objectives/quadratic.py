@@ -12,7 +12,8 @@ from ..active_set import simplex_weights
 DENSE_SPECTRUM = 1000
 """Up to this many entries the largest eigenvalue comes from the whole matrix."""
 MOST_OFFSET = 1e3
-"""Similarities this many times as large as squared distances are taken about the target, or rounding hides those."""
+"""Similarities this many times as large as squared distances are taken about the target, or
+rounding hides those."""
 
 
 class QuadraticForm:
@@ -59,7 +60,10 @@ class Discrepancy(QuadraticForm):
 
     @cached_property
     def scale(self) -> float:
-        """The mean squared distance of an entry from the target, which no offset of K changes; above zero."""
+        """The mean squared distance of an entry from the target, which no offset of K changes.
+
+        Above zero.
+        """
         distances = self.diagonal - 2.0 * self.mean + self.constant
         return max(float(np.abs(distances).mean()), float(np.finfo(float).tiny))
 
@@ -90,7 +94,10 @@ class Discrepancy(QuadraticForm):
         return np.asarray(self.mean - self.image(units, weights))
 
     def value_at(self, units: Indices, weights: Vector) -> float:
-        """(q - t)ᵀ K (q - t) for these weights on these entries, never below zero; where Σq = 1 no offset of K counts."""
+        """(q - t)ᵀ K (q - t) for these weights on these entries, never below zero.
+
+        Where Σq = 1 no offset of K counts.
+        """
         mean, total = self.mean[units], float(weights.sum())
         block = self.cross(units, units) - mean - mean[:, None] + self.constant
         rest = (1.0 - total) * (self.constant * (1.0 + total) - 2.0 * float(mean @ weights))

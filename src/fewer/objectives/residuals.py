@@ -44,7 +44,8 @@ class ResidualLoss:
         A = as_matrix(self.A)
         if isinstance(A, LinearOperator):
             raise InvalidInput(
-                f"{who} needs a dense or sparse matrix whose columns can be read, got a LinearOperator"
+                f"{who} needs a dense or sparse matrix whose columns can be read, got a"
+                " LinearOperator"
             )
         if A.shape[1] != self.space.size:
             raise InvalidInput(

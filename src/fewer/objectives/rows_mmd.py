@@ -69,7 +69,9 @@ class RowsMMD(Discrepancy):
     Examples
     --------
     >>> from fewer.similarity import similarity_of
-    >>> F = RowsMMD.between(np.array([[0.0], [1.0], [5.0]]), np.full(3, 1 / 3), similarity_of("rbf", 1.0))
+    >>> F = RowsMMD.between(
+    ...     np.array([[0.0], [1.0], [5.0]]), np.full(3, 1 / 3), similarity_of("rbf", 1.0)
+    ... )
     >>> F.best_on(np.array([0, 2])).round(3).tolist()
     [0.561, 0.0, 0.439]
     """
@@ -94,7 +96,10 @@ class RowsMMD(Discrepancy):
         space: Space | None = None,
         deadline: Deadline | None = None,
     ) -> "RowsMMD":
-        """The discrepancy from weights on the same rows, all pairs compared once; `OutOfTime` past a deadline."""
+        """The discrepancy from weights on the same rows, all pairs compared once.
+
+        `OutOfTime` past a deadline.
+        """
         rows = as_comparable_rows(rows, similarity)
         target = as_distribution(as_vector(target, rows.shape[:1], "target"), "target")
         mean = own_mean(rows, target, similarity, labels, memory, deadline)
@@ -179,7 +184,10 @@ def precision(rows: Any, others: int) -> type:
 
 
 def as_comparable_rows(rows: Any, similarity: Any) -> Any:
-    """Rows (n, d) that a similarity can compare: finite, dense or CSR; the numbers of rows where it is a matrix."""
+    """Rows (n, d) that a similarity can compare: finite, dense or CSR.
+
+    The numbers of rows where it is a matrix.
+    """
     if not isinstance(similarity, Similarity):
         raise InvalidInput(
             f"similarity must be made by fewer.similarity.similarity_of, got {shown(similarity)}"
@@ -233,7 +241,10 @@ def mean_to(
     memory: int,
     deadline: Deadline | None = None,
 ) -> Vector:
-    """Σ_j target_j k(row_i, data_j) for each of the rows, (n,); labels: of the rows, and of the data."""
+    """Σ_j target_j k(row_i, data_j) for each of the rows, (n,).
+
+    labels: of the rows, and of the data.
+    """
     how = similarity, memory, deadline
     if labels is not None:
 

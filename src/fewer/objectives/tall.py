@@ -11,7 +11,8 @@ from ..threads import own_threads
 from .matrix import scaled
 
 MIN_TALL_ROWS, TALL_ROWS_PER_COLUMN = 4096, 8
-"""Rows from which a matrix is factored, and so many for each column: below, searches cost less than the factor."""
+"""Rows from which a matrix is factored, and so many for each column: below, searches cost less than
+the factor."""
 MAX_TALL_COLUMNS = 600
 """Columns up to which it is: beyond, searches look at few of them, and the factor is of all."""
 PART_ROWS = 1000

@@ -273,7 +273,10 @@ class HistogramStudy(Study):
         return {name: error(rule) for name, rule in self.rules.items()}
 
     def split(self, share: float, rng: np.random.Generator) -> Split | None:
-        """Hold out some of the counted values, each with the same chance; None of parts of counts."""
+        """Hold out some of the counted values, each with the same chance.
+
+        None of parts of counts.
+        """
         if (self.counts != np.round(self.counts)).any():
             return None
         held = rng.binomial(self.counts.astype(np.int64), share).astype(np.float64)

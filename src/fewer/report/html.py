@@ -44,7 +44,9 @@ def text(child: Any) -> Html:
 
 
 def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
-    """Return an element. `class_` is class, `data_k` is data-k; True is a bare attribute, None is none.
+    """Return an element. `class_` is class, `data_k` is data-k.
+
+    True is a bare attribute, None is none.
 
     >>> tag("td", "a & b", class_="name", hidden=True, title=None)
     '<td class="name" hidden>a &amp; b</td>'

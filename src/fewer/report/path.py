@@ -47,7 +47,8 @@ SPLITS = 5
 TEST_SHARE = 0.3
 """The share of the data that is held out."""
 SUFFICIENT_REDUCTION = 0.9
-"""The share of the error reduction along a path that makes a k sufficient without several splits."""
+"""The share of the error reduction along a path that makes a k sufficient without several splits.
+"""
 NEGLIGIBLE_REDUCTION = 0.05
 """The share of the held-out reduction, over several splits, that is not worth a larger k."""
 
@@ -192,7 +193,9 @@ class Path:
         return frame_of(lists, backend)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw errors against k: solid on the data, dashed where held out; a line at the recommended k.
+        """Draw errors against k: solid on the data, dashed where held out.
+
+        a line at the recommended k.
 
         Parameters
         ----------
@@ -219,7 +222,10 @@ class Path:
 
 
 def by_name(pairs: Iterator[tuple[float | None, dict[str, float]]]) -> dict[str, Vector]:
-    """Return errors of `fewer` and of baselines by name, one for each k; NaN where none was measured."""
+    """Return errors of `fewer` and of baselines by name, one for each k.
+
+    NaN where none was measured.
+    """
     rows = [{"fewer": own, **others} for own, others in pairs]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([row.get(name) for row in rows], np.float64) for name in names}
@@ -243,7 +249,9 @@ def path(
     progress: bool = False,
     **options: Any,
 ) -> Path:
-    """Solve a job for several k, beside its baselines, on the data and on held-out parts; recommend a k.
+    """Solve a job for several k, beside its baselines, on the data and on held-out parts.
+
+    Recommend a k.
 
     Rows are read and prepared once for all k.
 
@@ -384,7 +392,9 @@ def solve_path(
     rng: int = 0,
     **search: Any,
 ) -> Path:
-    """Solve for every k and compare; `held_out` is the share of the data that tests fits on the rest.
+    """Solve for every k and compare.
+
+    `held_out` is the share of the data that tests fits on the rest.
 
     That is done over `splits` random splits, by default five where a k is to be recommended and one
     where it is given. The answers themselves are fitted on all data. An interrupt ends the path
@@ -417,7 +427,10 @@ def solve_path(
 
 
 def parts_of(study: Study, share: float, seed: int, splits: int) -> list[Split]:
-    """Return random splits of the data; one where the test rows are fixed, none without a meaning."""
+    """Return random splits of the data.
+
+    One where the test rows are fixed, none without a meaning.
+    """
     seeds: list[Any] = [seed, *([seed, i] for i in range(1, splits))]
     if not study.random_splits:
         seeds = seeds[:1]

@@ -380,7 +380,10 @@ class Rivals:
         return float(np.mean([self.error(np.bincount(draw, minlength=m) / k) for draw in draws]))
 
     def random_units(self, k: int) -> float:
-        """Return the mean error of k random units of equal weight; infinite where there are fewer."""
+        """Return the mean error of k random units of equal weight.
+
+        Infinite where there are fewer.
+        """
         members = np.asarray(self.study.members)[self.rows]
         total = np.bincount(members, self.shares)
         units = np.flatnonzero(total)

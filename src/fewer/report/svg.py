@@ -144,7 +144,10 @@ def figure(title: str, words: str, drawing: Any, keys: Sequence[tuple[str, str]]
 
 
 def frame(across: Axis, up: Axis | None, xs: Sequence[float], x: str, y: str) -> Html:
-    """Return grid lines, ticks at some x, and the names of the axes; without `up` heights mean nothing."""
+    """Return grid lines, ticks at some x, and the names of the axes.
+
+    Without `up` heights mean nothing.
+    """
     rows, columns = [], []
     for value in [] if up is None else up.ticks():
         height = up(value) if up is not None else 0.0

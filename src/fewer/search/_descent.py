@@ -18,9 +18,11 @@ MOST_STEPS, MOST_ACCELERATED = 100, 2000
 SHARES = 0.1, 1e-2, 1e-4, 1e-6
 """Shares of even weights that are mixed in to find a point with a gradient."""
 IDLE = 3
-"""Quasi-Newton steps in a row with next to no gain: F is not smooth, or rounding has the last word."""
+"""Quasi-Newton steps in a row with next to no gain: F is not smooth, or rounding has the last word.
+"""
 STALLED, PATIENCE = 1e-7, 20
-"""A relative gain that counts as none, and how many accelerated steps in a row without gain end a descent."""
+"""A relative gain that counts as none, and how many accelerated steps in a row without gain end a
+descent."""
 MOST_HALVINGS, MOST_FINITE = 60, 4
 """Halvings of a quasi-Newton step, and how many of them where F is finite: a smooth F needs few."""
 
@@ -67,7 +69,10 @@ def quasi_newton(search: Any) -> None:
 
 
 def line(search: Any, w: Vector, value: float, target: Vector, promise: float) -> Point:
-    """The first of target, halfway there, a quarter of the way, ... where F falls enough and has a gradient."""
+    """The first of target, halfway there, a quarter of the way, ...
+
+    Where F falls enough and has a gradient.
+    """
     length, finite = 1.0, 0
     for _ in range(MOST_HALVINGS):
         after = target if length == 1.0 else w + length * (target - w)
@@ -99,7 +104,9 @@ def updated(B: Vector, step: Vector, change: Vector) -> Vector:
 
 
 def accelerated(search: Any) -> None:
-    """Accelerated projected descent: backtracking finds the step, momentum restarts when F rises; for large faces.
+    """Accelerated projected descent: backtracking finds the step, momentum restarts when F rises.
+
+    For large faces.
 
     Source: Beck & Teboulle, SIAM J. Imaging Sci. 2 (2009); O'Donoghue & Candès, Found. Comput.
     Math. 15 (2015).

@@ -9,7 +9,8 @@ from ..rules import Rules
 CACHED = 2**14
 """Numbers that stay in a core's cache: their bits are done block by block."""
 SHORT = 16
-"""Runs below this are not worth a loop of their own in NumPy: one strided sum for each of their entries instead."""
+"""Runs below this are not worth a loop of their own in NumPy: one strided sum for each of their
+entries instead."""
 
 
 def best_mask(cover: Cover, rules: Rules) -> Indices:
@@ -18,7 +19,9 @@ def best_mask(cover: Cover, rules: Rules) -> Indices:
     n 2^n additions, some 2^n numbers.
 
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
-    >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
+    >>> cover = Cover(
+    ...     *supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0])
+    ... )
     >>> best_mask(cover, Rules(3, 2)).tolist()
     [1, 2]
     """

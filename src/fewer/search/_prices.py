@@ -17,7 +17,8 @@ ENTRIES_PER_CALL = 4_000_000
 ROUNDING = 1e-12
 """Of the total value: bounds closer than this to the gain count as reached."""
 WHOLE, MOST_ROWS = 1e-6, 1e9
-"""How far from whole numbers masses may be together, in rows; how many rows prices add up without such an error."""
+"""How far from whole numbers masses may be together, in rows; how many rows prices add up without
+such an error."""
 
 
 def common_unit(mass: Vector) -> tuple[float, float]:
@@ -56,7 +57,9 @@ def even_bound(cover: Cover, rules: Rules) -> float:
     """A gain that no allowed face exceeds: values split evenly, the dearest dimensions paid.
 
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
-    >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
+    >>> cover = Cover(
+    ...     *supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0])
+    ... )
     >>> even_bound(cover, Rules(3, 2))
     0.7
     """
@@ -98,7 +101,8 @@ class Proof:
         total = float(self._linear(np.zeros(cover.n, np.int8))[0].sum())
         self.slack = (1.0 - WHOLE) * self._unit or ROUNDING * total
         self.rounding = 2.0 * error if self._unit else self.slack
-        """How much larger than the best known gain that of a closed branch may be: of as many rows, by their errors."""
+        """How much larger than the best known gain that of a closed branch may be: of as many rows,
+        by their errors."""
 
     def node(self, included: Indices, excluded: Indices) -> Node:
         """A branch to begin with."""

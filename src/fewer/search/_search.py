@@ -28,7 +28,9 @@ class Search:
     to rounding, `work` counts the entries passed over.
 
     >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
-    >>> cover = Cover(*supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0]))
+    >>> cover = Cover(
+    ...     *supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0])
+    ... )
     >>> search = Search(cover, Rules(3, 2))
     >>> search.grow(2), search.improve(), search.units.tolist(), search.gain
     (2, 1, [1, 2], 0.7)
@@ -57,7 +59,10 @@ class Search:
 
     @property
     def one_pass(self) -> float:
-        """The work of looking at every support and dimension once; most supports lack too much to be looked into."""
+        """The work of looking at every support and dimension once.
+
+        Most supports lack too much to be looked into.
+        """
         return 1.0 + 0.25 * len(self.cover.indices) + len(self.cover) + self.cover.n
 
     @property
@@ -74,9 +79,13 @@ class Search:
         self.work += self.one_pass
 
     def add_best(self) -> int:
-        """Add the dimension whose face has the largest gain, ties to the lowest index; 0 where none fits, else 1.
+        """Add the dimension whose face has the largest gain, ties to the lowest index.
 
-        >>> alone = Cover(np.array([0, 2]), np.array([1, 2]), np.ones(1), np.ones(1), np.log([2.0, 2.0, 2.0]))
+        0 where none fits, else 1.
+
+        >>> alone = Cover(
+        ...     np.array([0, 2]), np.array([1, 2]), np.ones(1), np.ones(1), np.log([2.0, 2.0, 2.0])
+        ... )
         >>> search = Search(alone, Rules(3, 2))
         >>> search.add_best(), search.add_best(), search.add_best(), search.units.tolist()
         (1, 1, 0, [0, 1])
@@ -118,7 +127,9 @@ class Search:
         return int(swaps)
 
     def perturb(self, rng: np.random.Generator) -> bool:
-        """Drop 2..k/2 dimensions, sometimes take in a random support, refill, improve; back where that is worse.
+        """Drop 2..k/2 dimensions, sometimes take in a random support, refill, improve.
+
+        Back where that is worse.
 
         Every other time what was dropped is barred from coming back in the refill. A face of equal
         gain is kept too. Whether the gain is larger.

@@ -38,7 +38,10 @@ class Adding(Protocol):
 
 
 def additions(oracle: Adding, rules: Rules, deadline: Deadline) -> Iterator[Fit]:
-    """Hold `include`, add the unit that lowers F most until the support is full; yields feasible answers."""
+    """Hold `include`, add the unit that lowers F most until the support is full.
+
+    Yields feasible answers.
+    """
     units = np.sort(rules.include)
     while True:
         fit = oracle.fit(units)
@@ -71,7 +74,9 @@ def best_addition(
     tie: Callable[[float], float],
     deadline: Deadline,
 ) -> int:
-    """The unit whose entry lowers F most, ties to the lowest index; the lowest where none brings F below `ceiling`.
+    """The unit whose entry lowers F most, ties to the lowest index.
+
+    The lowest where none brings F below `ceiling`.
 
     Units are valued in the order of their lower bounds until the next cannot be the best.
     """

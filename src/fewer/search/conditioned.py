@@ -30,7 +30,8 @@ TRIED = 6
 CLOSE = 1e-9
 """A smaller relative improvement is none."""
 IDLE_WORK = 1e6
-"""Work that a perturbation counts for where it finds nothing to change, so that searches end and proofs go on."""
+"""Work that a perturbation counts for where it finds nothing to change, so that searches end and
+proofs go on."""
 MASS = 1e-10
 """A weight above this is one."""
 PATIENCE, PROOF_BUDGET = 4e8, 8e8
@@ -38,9 +39,11 @@ PATIENCE, PROOF_BUDGET = 4e8, 8e8
 PER_SUPPORT = 5e5
 """The same for each support, where there are few."""
 FEW_SUPPORTS, MOST_SUPPORTS = 10_000, 5_000_000
-"""Up to so many supports a proof goes by programmes; without a limit, one over more than these is refused."""
+"""Up to so many supports a proof goes by programmes; without a limit, one over more than these is
+refused."""
 NEARLY = 0.99
-"""Where the programme of all units has a bound of this share of the value, branching on programmes ends soon."""
+"""Where the programme of all units has a bound of this share of the value, branching on programmes
+ends soon."""
 RANDOM = 0.3
 """The share of perturbations whose units come in at random."""
 
@@ -142,7 +145,10 @@ class ConditionedEngine:
         return added
 
     def _without_conditions(self) -> QuadraticEngine | None:
-        """The search for a squared distance without conditions on weights; None for anything else."""
+        """The search for a squared distance without conditions on weights.
+
+        None for anything else.
+        """
         if self.rules.conditions is None or not self._squared:
             return None
         return QuadraticEngine(self.problem, replace(self.rules, conditions=None), self.deadline)
@@ -252,7 +258,10 @@ class ConditionedEngine:
         return False
 
     def _replaced(self, here: Fit, rng: np.random.Generator) -> Fit | None:
-        """The best weights after some units, drawn at random, made place for others; None where none are feasible."""
+        """The best weights after some units, drawn at random, made place for others.
+
+        None where none are feasible.
+        """
         loose = np.setdiff1d(here.units, self.rules.include)
         if not len(loose):
             return None
@@ -299,7 +308,10 @@ class ConditionedEngine:
 
     @cached_property
     def _relaxations(self) -> Relaxations | None:
-        """The relaxations that bound a squared distance on few units; None where programmes do that."""
+        """The relaxations that bound a squared distance on few units.
+
+        None where programmes do that.
+        """
         if not self._few or self._relaxed[1] >= NEARLY * self.value:
             return None
         units = np.arange(self.rules.n)
@@ -343,7 +355,10 @@ class ConditionedEngine:
         return rest
 
     def _bound_by_programme(self, branch: Branch) -> tuple[Branch, ...]:
-        """The programme over all units that a branch leaves; a leaf where its answer is a member."""
+        """The programme over all units that a branch leaves.
+
+        a leaf where its answer is a member.
+        """
         rules = self.rules
         included = np.union1d(branch.included, rules.include).astype(np.int64)
         if not rules.allows(included):
@@ -377,7 +392,10 @@ class ConditionedEngine:
         return not bool((w < self.rules.min_weight - 1e-12).any()) and not self.rules.lacking(used)
 
     def _branching(self, relaxed: Fit, units: Indices, used: Indices, included: Indices) -> int:
-        """The heaviest unit that is not decided; where all that weigh are, any that may still enter; -1 for none."""
+        """The heaviest unit that is not decided.
+
+        Where all that weigh are, any that may still enter; -1 for none.
+        """
         free = np.setdiff1d(used, included)
         if len(free):
             at = np.isin(relaxed.units, free)
@@ -393,7 +411,9 @@ def with_implied_counts(rules: Rules) -> Rules:
     |h| / (max_j |G_j| max_weight) of them.
 
     >>> from fewer import Atoms, SparseSimplex
-    >>> C = SparseSimplex(Atoms(4), 3, max_weight=0.4, groups=[0, 0, 1, 1], min_group_weight=[0.6, 0])
+    >>> C = SparseSimplex(
+    ...     Atoms(4), 3, max_weight=0.4, groups=[0, 0, 1, 1], min_group_weight=[0.6, 0]
+    ... )
     >>> with_implied_counts(C.rules).fewest.tolist()
     [2, 0]
     """

@@ -42,9 +42,11 @@ TIE = 1e-9
 REMEMBERED, LOOKED_UP = 4e6, 2e4
 """Numbers kept of supports that were fitted, and the work of looking one up."""
 WHOLE = 100
-"""Units up to which a relaxation is one programme; beyond, units enter it as their slopes ask for them."""
+"""Units up to which a relaxation is one programme; beyond, units enter it as their slopes ask for
+them."""
 MOST_WHOLE = 3000
-"""Units beyond which all of them never are one programme, whose matrix would have their number squared."""
+"""Units beyond which all of them never are one programme, whose matrix would have their number
+squared."""
 ENTERING, MOST_ROUNDS = 30, 100
 """Units that enter a relaxation at a time, and rounds of that."""
 CLOSED = 1e-8
@@ -52,7 +54,10 @@ CLOSED = 1e-8
 
 
 class Programmes:
-    """Weights of one objective under all rules of one constraint; `work` counts multiplications, about."""
+    """Weights of one objective under all rules of one constraint.
+
+    `work` counts multiplications, about.
+    """
 
     def __init__(self, objective: Any, rules: Rules, deadline: Deadline) -> None:
         self.objective, self.rules, self.deadline = objective, rules, deadline
@@ -79,7 +84,10 @@ class Programmes:
         return self._known[key]
 
     def solve(self, units: Indices, inside: Mask) -> Fit | None:
-        """The best weights on any units, those inside with their least; None where no weights meet all conditions."""
+        """The best weights on any units, those inside with their least.
+
+        None where no weights meet all conditions.
+        """
         ends = bounds(self.rules, inside)
         if not _room(units, ends):
             return None
@@ -247,7 +255,10 @@ class Programmes:
         return np.union1d(steep, self.feasible_support(v))
 
     def feasible_support(self, v: Vector) -> Indices:
-        """A support near v on which the conditions can be met, found by HiGHS; empty where none is found."""
+        """A support near v on which the conditions can be met, found by HiGHS.
+
+        Empty where none is found.
+        """
         if self.conditions is None:
             return np.empty(0, np.int64)
         held = feasible_member(self.rules, v)

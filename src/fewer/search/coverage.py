@@ -14,13 +14,16 @@ from ._search import Search
 from .engine import Branch
 
 MAX_DIMENSIONS_BY_MASKS, MAX_DIMENSIONS_IN_MEMORY = 20, 24
-"""Dimensions up to which valuing all masks is the fastest proof, and up to which they fit in memory."""
+"""Dimensions up to which valuing all masks is the fastest proof, and up to which they fit in
+memory."""
 LOOKS_BEFORE_MASKS = 100
-"""Looks of a proof after which all masks of `MAX_DIMENSIONS_IN_MEMORY` dimensions are the faster one."""
+"""Looks of a proof after which all masks of `MAX_DIMENSIONS_IN_MEMORY` dimensions are the faster
+one."""
 PERTURBATIONS = 128
 """Passes of k times all entries that a search goes on without a gain, about a perturbation each."""
 LEAST_WORK = 1e6
-"""Entries that they may pass over in any case: milliseconds, enough to value all masks of few dimensions instead."""
+"""Entries that they may pass over in any case: milliseconds, enough to value all masks of few
+dimensions instead."""
 MOST_WORK = 2.5e8
 """Entries passed over by such perturbations, at most: about half a second."""
 PROOF_WORK = 1e8
@@ -30,7 +33,8 @@ WORK_PER_CALL = 2e7
 SEARCH_SHARE, MOST_SEARCHES = 0.25, 16
 """Perturbations go on within a proof for this share of its work, so many after a look at most."""
 GAP = 1e-11
-"""A bound this close to the gain, relative to it (KL) or to ‖q‖² (l2), is rounding and counts as equal."""
+"""A bound this close to the gain, relative to it (KL) or to ‖q‖² (l2), is rounding and counts as
+equal."""
 
 
 def coverage_engine(objective: Any, constraint: Any) -> "CoverageEngine | None":
@@ -52,7 +56,13 @@ class CoverageEngine:
     >>> from fewer import KL, DimensionSparse, Lattice
     >>> F = KL(Lattice(3, 2), [0.3, 0.1, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05])
     >>> engine = coverage_engine(F, DimensionSparse(F.space, 2))
-    >>> engine.grow(1), engine.grow(2), engine.grow(1), engine.support.tolist(), round(math.exp(-engine.value), 6)
+    >>> (
+    ...     engine.grow(1),
+    ...     engine.grow(2),
+    ...     engine.grow(1),
+    ...     engine.support.tolist(),
+    ...     round(math.exp(-engine.value), 6),
+    ... )
     (1, 1, 0, [1, 2], 0.7)
     >>> engine.bound(Branch()), engine.proven == engine.value
     ((), True)
@@ -87,7 +97,10 @@ class CoverageEngine:
 
     @property
     def patience(self) -> float:
-        """The work of some perturbations; none where swaps see every face, or the face is known to be best."""
+        """The work of some perturbations.
+
+        None where swaps see every face, or the face is known to be best.
+        """
         if self._search.exhausted or self._complete:
             return 0.0
         passes = PERTURBATIONS * self._search.k * self._search.one_pass
@@ -95,7 +108,10 @@ class CoverageEngine:
 
     @property
     def proven(self) -> float:
-        """The value less rounding, once `bound` was called; before that what one pass proves of all supports."""
+        """The value less rounding, once `bound` was called.
+
+        Before that what one pass proves of all supports.
+        """
         if not self._began:
             return self.cover.loss(even_bound(self.cover, self.rules))
         gain = self._search.gain
@@ -125,7 +141,9 @@ class CoverageEngine:
         return added
 
     def improve(self, moves: int) -> int:
-        """Swap a dimension for the one that lowers F most, at most `moves` times; how many moves were made.
+        """Swap a dimension for the one that lowers F most, at most `moves` times.
+
+        How many moves were made.
 
         At the first local optimum some looks at all supports may tell that none is better, or find
         one.
@@ -135,7 +153,10 @@ class CoverageEngine:
         return self._search.improve(min(moves, affordable)) or int(self._look_at_all())
 
     def _look_at_all(self) -> bool:
-        """Begin the proof, once, for as long as nothing has to be branched on; whether it found a better support."""
+        """Begin the proof, once, for as long as nothing has to be branched on.
+
+        Whether it found a better support.
+        """
         if self._looked or self._began or self._search.lacking:
             return False
         if self._few and float(self.cover.n << self.cover.n) > self.patience:
@@ -217,7 +238,10 @@ class CoverageEngine:
         return ()
 
     def _search_near(self, proof: Proof) -> bool:
-        """Perturbations on what is left of the cover, for a share of the proof's work; whether they found better."""
+        """Perturbations on what is left of the cover, for a share of the proof's work.
+
+        Whether they found better.
+        """
         if self._near is None or self._near.cover is not proof.cover:
             self._near = Search(proof.cover, self.rules, self.support)
             self._near.work = 0.0

@@ -52,7 +52,9 @@ class Engine(Protocol):
         ...
 
     def grow(self, count: int) -> int:
-        """Add at most `count` units, the one that lowers F most at a time; 0 when it is full, else something more.
+        """Add at most `count` units, the one that lowers F most at a time.
+
+        0 when it is full, else something more.
 
         With count = 1 this is a step of Algorithm 3. A larger count may look at all units once for
         several.
@@ -60,11 +62,17 @@ class Engine(Protocol):
         ...
 
     def improve(self, moves: int) -> int:
-        """Make at most `moves` moves (swaps, mostly), each of which lowers F; 0 at a local optimum, else more."""
+        """Make at most `moves` moves (swaps, mostly), each of which lowers F.
+
+        0 at a local optimum, else more.
+        """
         ...
 
     def perturb(self, rng: np.random.Generator) -> bool:
-        """Replace some units at random, improve, and stay there if F is lower, else go back; whether it stayed."""
+        """Replace some units at random, improve, and stay there if F is lower, else go back.
+
+        Whether it stayed.
+        """
         ...
 
     def answer(self) -> Vector | None:
@@ -78,7 +86,10 @@ class Bounding(Protocol):
 
     @property
     def proof_refusal(self) -> str:
-        """Why a proof without limits cannot be expected to end, as the beginning of a sentence; empty where it can."""
+        """Why a proof without limits cannot be expected to end, as the beginning of a sentence.
+
+        Empty where it can.
+        """
         ...
 
     @property
@@ -92,7 +103,9 @@ class Bounding(Protocol):
         ...
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
-        """Look at a branch for a short while; what is left of it: nothing, one branch to look at again, or two.
+        """Look at a branch for a short while.
+
+        What is left of it: nothing, one branch to look at again, or two.
 
         Every support of `branch` is in one of those returned, or has no value below `proven`. The
         bounds returned are at least that of `branch`. If the look meets a better support, the

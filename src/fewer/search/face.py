@@ -12,25 +12,32 @@ from ..protocols import FaceSolvable, Objective, implements
 from ._descent import accelerated, quasi_newton
 
 PRECISION, ROUNDING = 1e-9, 1e-13
-"""A minimum is found when its gap is below this share of |F|, plus this share of the size of F's terms."""
+"""A minimum is found when its gap is below this share of |F|, plus this share of the size of F's
+terms."""
 ROUGH = 0.1
-"""The share of (enough - bound) at which a gap is small enough for a bound that only has to decide about a branch."""
+"""The share of (enough - bound) at which a gap is small enough for a bound that only has to decide
+about a branch."""
 LARGE_FACE = 300
 """Entries from which a quasi-Newton matrix costs more than the gradients it saves."""
 MOST_CUTTING, FEW_CUTS, MANY_CUTS = 300, 10, 40
-"""Cutting planes on one face; for one price of mass outside it; and how many are as dear as a descent."""
+"""Cutting planes on one face; for one price of mass outside it; and how many are as dear as a
+descent."""
 STAYS = 0.5
 """The share of the mass outside a face that a price has to take away."""
 MOST_TRUST, NEAR = 4, 1e-4
-"""Descents that may fail in a row after many that did not; one that comes as near, relative to F, has not failed."""
+"""Descents that may fail in a row after many that did not; one that comes as near, relative to F,
+has not failed."""
 STEEPEST = 1e7
 """A slope that promises a fall of so many times the size of F's terms is as good as infinite."""
 MOST_TRIED, MOST_CORNERS = 4096, 64
-"""Entries of a space and of a face that are tried one by one where F is infinite at the even distribution."""
+"""Entries of a space and of a face that are tried one by one where F is infinite at the even
+distribution."""
 SHARES, MOST_MIXED = (0.5, 1e-3, 1e-6, 1e-12), 20
-"""Shares of other entries that are mixed in to find out where F is finite, and how many mixtures of several."""
+"""Shares of other entries that are mixed in to find out where F is finite, and how many mixtures of
+several."""
 PRICES, CANCELLED = (1.0, 1e2, 1e4, 1e6), 1e-14
-"""Prices of mass outside a face, in sizes of F's terms, and the share of them that rounding may take from a bound."""
+"""Prices of mass outside a face, in sizes of F's terms, and the share of them that rounding may
+take from a bound."""
 MOST_CUTS, MOST_ENTRIES = 400, 2**23
 """Cuts kept at once, the oldest goes first; entries of all cuts together, 64 MB."""
 ZERO = 1e-11
@@ -93,7 +100,8 @@ class FaceSearch:
         self.weights, self.value = np.full(face.size, 1.0 / face.size), math.inf
         self.bound = -math.inf
         self.size = solver.scale
-        """The size of the terms of F, and of the slopes at the best point: near a zero they may be huge elsewhere."""
+        """The size of the terms of F, and of the slopes at the best point: near a zero they may be
+        huge elsewhere."""
 
     def value_at(self, weights: Vector) -> float:
         """F at a point of the face, which is kept if it is the best."""
@@ -104,7 +112,9 @@ class FaceSearch:
         return value
 
     def slopes_at(self, weights: Vector, value: float) -> Vector | None:
-        """The gradient on the face at a point of this value, which raises the bound; None where it is no guide.
+        """The gradient on the face at a point of this value, which raises the bound.
+
+        None where it is no guide.
 
         That is, where it is not finite, or promises that F falls by far more than its size, as
         beside a vertical wall.
@@ -220,7 +230,9 @@ class FaceSearch:
 
 
 class FaceSolver:
-    """Minimises one objective over one face after the other; what it learns on one it uses on the next.
+    """Minimises one objective over one face after the other.
+
+    What it learns on one it uses on the next.
 
     A gradient gives a cut, a linear function below F on all distributions. On each face the cuts of
     all faces so far give a first bound without any evaluation of F. Then a quasi-Newton descent
@@ -231,7 +243,8 @@ class FaceSolver:
         self.objective, self.size = objective, objective.space.size
         self.evaluations, self.games = 0, 0
         self.trust = 1
-        """How much descents are trusted: more with each that ended at a minimum, less with each that did not."""
+        """How much descents are trusted: more with each that ended at a minimum, less with each
+        that did not."""
         self.cuts = Cuts(self.size)
         self.scale = scale_of(objective)
         self.allowed = np.ones(self.size, bool)
@@ -270,7 +283,10 @@ class FaceSolver:
         rough: bool = False,
         start: Vector | None = None,
     ) -> FaceOptimum:
-        """The minimum over the distributions on a face; see `FaceSearch` for `enough` and `rough`."""
+        """The minimum over the distributions on a face.
+
+        See `FaceSearch` for `enough` and `rough`.
+        """
         weights = np.full(face.size, 1.0 / max(face.size, 1))
         inside = np.flatnonzero(self.allowed[face])
         if not inside.size:
@@ -305,7 +321,9 @@ class FaceSolver:
         return game(rows)
 
     def _find_domain(self) -> Vector | None:
-        """A point that has mass on every entry that may have some, and F finite there; None where none is found.
+        """A point that has mass on every entry that may have some, and F finite there.
+
+        None where none is found.
 
         An entry is left out where F is infinite whatever share of it is mixed in, alone or with
         others left out.

@@ -19,13 +19,17 @@ from .paths import lower_bound_of
 Support = tuple[int, ...]
 """Units, sorted."""
 TIE, SOLVED_TIE = 1e-12, 1e-8
-"""Values that differ by this share of their size are a tie: of closed forms, and of minima found by a search."""
+"""Values that differ by this share of their size are a tie: of closed forms, and of minima found by
+a search."""
 NOISE = 1e-15
-"""Values of F that differ by this share of its scale are a tie when a unit is added: rounding near zero."""
+"""Values of F that differ by this share of its scale are a tie when a unit is added: rounding near
+zero."""
 CLOSED = 1e-7
-"""A branch is closed when its bound is nearer to the value than this share of it, but for the rounding of F."""
+"""A branch is closed when its bound is nearer to the value than this share of it, but for the
+rounding of F."""
 MOST_SWAPS, MOST_SEARCHED = 4000, 1000
-"""Swaps that are all compared, with a closed form and without; of more, those to the most promising units."""
+"""Swaps that are all compared, with a closed form and without; of more, those to the most promising
+units."""
 MOST_WEIGHED = 8
 """Units whose mass is compared to choose one to branch on: those of the heaviest entries."""
 MOST_MOVES = 64
@@ -33,15 +37,18 @@ MOST_MOVES = 64
 MOST_SUPPORTS, MOST_SOLVED = 2_000_000, 200_000
 """Without a limit, a proof over more supports is refused; with a closed form and without."""
 PATIENCE, PER_SUPPORT, PER_SEARCH = 1e9, 1e5, 5e5
-"""Multiplications, about a second; less where there are few supports, with a closed form and without."""
+"""Multiplications, about a second; less where there are few supports, with a closed form and
+without."""
 EVALUATION, SEARCHING, GAME, LOOKUP = 2e4, 5e4, 1.5e6, 1e4
-"""What F in closed form, one evaluation in a search, one game of the cuts and remembering cost, in multiplications."""
+"""What F in closed form, one evaluation in a search, one game of the cuts and remembering cost, in
+multiplications."""
 SQUARES = 50.0
 """What a quadratic costs on a face in closed form, in squares of its size."""
 MOST_KEPT = 50_000
 """Supports that are remembered at once."""
 LARGE_RELAXATION = 1000
-"""Entries of a face from which quadratics are relaxed by first-order steps: a closed form needs their square."""
+"""Entries of a face from which quadratics are relaxed by first-order steps: a closed form needs
+their square."""
 quiet = np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
 
@@ -149,7 +156,10 @@ class FacesEngine:
         return self.solver.spread(face, self._look(support).weights)
 
     def _look(self, support: Support, enough: float = math.inf) -> FaceOptimum:
-        """F on a support, and a lower bound; where the bound is `enough`, the value may be any above it."""
+        """F on a support, and a lower bound.
+
+        Where the bound is `enough`, the value may be any above it.
+        """
         self._work += LOOKUP
         optimum, minimal = self._known.get(support, (None, False))
         if optimum is not None and (minimal or optimum.bound >= enough):
@@ -259,7 +269,10 @@ class FacesEngine:
         return np.flatnonzero(fits)
 
     def _best_addition(self, free: Indices, looks_ahead: bool) -> int:
-        """Algorithm 3: the unit whose face lowers F most, ties to the lowest index; by look-ahead where all are infinite."""
+        """Algorithm 3: the unit whose face lowers F most, ties to the lowest index.
+
+        By look-ahead where all are infinite.
+        """
         best = math.inf
 
         def value_of(unit: int) -> float:

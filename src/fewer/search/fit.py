@@ -59,7 +59,10 @@ def spread(units: Indices, weights: Vector, size: int) -> Vector:
 
 
 def target_gram(problem: Any, units: Indices, others: Indices) -> Matrix:
-    """The block of G = H - c1ᵀ - 1cᵀ + constant, so that F = pᵀGp where Σp = 1; without cancellation if possible."""
+    """The block of G = H - c1ᵀ - 1cᵀ + constant, so that F = pᵀGp where Σp = 1.
+
+    Without cancellation if possible.
+    """
     if hasattr(problem, "centred"):
         return np.asarray(problem.centred(units, others))
     left, right = problem.linear(units), problem.linear(others)
@@ -69,7 +72,10 @@ def target_gram(problem: Any, units: Indices, others: Indices) -> Matrix:
 
 
 def on_support(problem: Quadratic, units: Indices) -> tuple[Vector, Vector]:
-    """(H, c) of F on a few units whose weights sum to one, but for a constant; about the target where possible."""
+    """(H, c) of F on a few units whose weights sum to one, but for a constant.
+
+    About the target where possible.
+    """
     if hasattr(problem, "centred"):
         return target_gram(problem, units, units), np.zeros(len(units))
     return problem.cross(units, units), problem.linear(units)
@@ -100,7 +106,10 @@ def bounds(rules: Rules, inside: Mask) -> tuple[Vector, Vector]:
 
 
 def affordable(deadline: Deadline | None, multiplications: float) -> bool:
-    """Whether a computation that cannot be stopped fits into the time left; short ones always do."""
+    """Whether a computation that cannot be stopped fits into the time left.
+
+    Short ones always do.
+    """
     seconds = multiplications / MULTIPLICATIONS_PER_SECOND
     return deadline is None or seconds <= max(deadline.left(), NEGLIGIBLE_SECONDS)
 
@@ -118,7 +127,9 @@ def conditioned_weights(
     conditions: Conditions | None,
     units: Indices,
 ) -> Conditioned | None:
-    """argmin w'Hw - 2c'w over Σw = 1, low <= w <= high and conditions, with their price; None where nothing is feasible.
+    """argmin w'Hw - 2c'w over Σw = 1, low <= w <= high and conditions, with their price.
+
+    None where nothing is feasible.
 
     By the active set from `start`, and where its weights miss a condition, or without a start, by a
     quadratic programme. H: (s, s), the other arrays (s,); `ends` are low and high.
@@ -148,7 +159,9 @@ def vertex(slopes: Vector, lower: Vector, upper: Vector) -> Vector:
 
 
 def refitted(problem: Quadratic, rules: Rules, units: Indices, start: Vector | None = None) -> Fit:
-    """The best weights on a support of feasible size, exact to rounding; units at zero are left out unless included.
+    """The best weights on a support of feasible size, exact to rounding.
+
+    Units at zero are left out unless included.
 
     min F over Σw = 1, min_weight <= w <= max_weight. units: sorted.
     """
@@ -218,7 +231,10 @@ def promising(problem: Quadratic, rules: Rules, fit: Fit, count: int) -> Indices
 def feasible_support(
     problem: Quadratic, rules: Rules, ranked: Indices, size: int | None = None
 ) -> Indices:
-    """The first units of a ranking that fit; where they are too few to carry weight one, steep ones are added."""
+    """The first units of a ranking that fit.
+
+    Where they are too few to carry weight one, steep ones are added.
+    """
     units = rules.fitting(ranked, rules.sizes[1] if size is None else size)
     if not rules.lacking(units):
         return units

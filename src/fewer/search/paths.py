@@ -30,7 +30,8 @@ MAX_UNITS_OF_FURTHER_START = 350
 FIRST_UNITS = 64
 """Units looked at for a first answer."""
 MAX_SUM_ERROR = 0.15
-"""How far from one the weights of the path without the sum constraint may sum before the other path is tried."""
+"""How far from one the weights of the path without the sum constraint may sum before the other path
+is tried."""
 POINTLESS = 1e-2
 """Share of the first value below which no bound is worth having."""
 

@@ -43,7 +43,8 @@ MOVES_PER_PIVOT = 0.25
 """Work of a pivot by itself, in moves."""
 NONE = np.empty(0, np.int64)
 quiet = np.errstate(divide="ignore", invalid="ignore", over="ignore")
-"""What rounding has spoilt gives an infinity or NaN, which no comparison takes for an improvement."""
+"""What rounding has spoilt gives an infinity or NaN, which no comparison takes for an improvement.
+"""
 
 
 class CandidatePool:
@@ -105,7 +106,10 @@ class CandidatePool:
         return self.value - self._shift < (1.0 + CLOSE) * value
 
     def _cost(self, moves: float) -> None:
-        """Count moves; where bounds make weights slide from one to the next, the pivots of that too."""
+        """Count moves.
+
+        Where bounds make weights slide from one to the next, the pivots of that too.
+        """
         pivots, self.table.pivots = self.table.pivots, 0
         slid = MOVES_PER_PIVOT * pivots if self.rules.bounded else 0.0
         self.work += (moves + slid) * move_work(self.k, len(self.units))
@@ -196,7 +200,10 @@ class CandidatePool:
         return made
 
     def _attempt(self, position: int, value: float) -> float:
-        """Make the best move that takes the unit at a position out; undone unless F falls. Returns F."""
+        """Make the best move that takes the unit at a position out; undone unless F falls.
+
+        Returns F.
+        """
         table = self.table
         unit, safe = int(self._moves.enter[position]), bool(self._moves.sure[position])
         leaves = position < table.size
@@ -238,7 +245,10 @@ class CandidatePool:
 
     @quiet
     def fill(self, size: int) -> int:
-        """Add best candidates until `size` are in; those whose weight meets zero leave. How many came in."""
+        """Add best candidates until `size` are in; those whose weight meets zero leave.
+
+        How many came in.
+        """
         before, size = self.size, min(size, self.k)
         for _ in range(2 * size + 10):
             unit = self._best_addition(self._used()) if self.size < size else -1
@@ -250,7 +260,10 @@ class CandidatePool:
         return self.size - before
 
     def perturb(self, rng: np.random.Generator, ceiling: float = -math.inf) -> bool:
-        """Replace some units, improve, stay if F is lower, or at least below a ceiling; whether the support is new."""
+        """Replace some units, improve, stay if F is lower, or at least below a ceiling.
+
+        Whether the support is new.
+        """
         count = int(
             math.exp(
                 rng.uniform(
@@ -266,7 +279,10 @@ class CandidatePool:
         return self._replace(leaving, order[::-1] if random else NONE, count, ceiling)
 
     def replace_lightest(self) -> bool:
-        """Replace the lightest units, an eighth of them, then half as many, while that lowers F; whether it did."""
+        """Replace the lightest units, an eighth of them, then half as many, while that lowers F.
+
+        Whether it did.
+        """
         size, better = self.size // 8, False
         while size >= 2 and not self.nothing:
             leaving = self.table.units[np.argsort(self.table.w, kind="stable")]
@@ -278,7 +294,9 @@ class CandidatePool:
     def _replace(
         self, leaving: Indices, entering: Indices, count: int, ceiling: float = -math.inf
     ) -> bool:
-        """Replace `count` units, improve, and stay if F fell or is below the ceiling, else go back; whether it stayed.
+        """Replace `count` units, improve, and stay if F fell or is below the ceiling, else go back.
+
+        Whether it stayed.
 
         The first units of `leaving`, which are in the support, leave; the first candidates of
         `entering` that fit come in, or where that is empty the best ones that did not just leave.
@@ -306,7 +324,10 @@ class CandidatePool:
         return stays
 
     def _forced(self, out: Indices, entering: Indices) -> bool:
-        """Replace the units `out` by others, whether or not F falls; whether there are weights for the new support."""
+        """Replace the units `out` by others, whether or not F falls.
+
+        Whether there are weights for the new support.
+        """
         table = self.table
         if not self.rules.bounded and table.free.all():
             forced_swaps(
@@ -377,7 +398,10 @@ def regular(G: Matrix) -> tuple[Matrix, float]:
 
 
 def pool_rules(rules: Rules, units: Indices, diagonal: Vector) -> PoolRules:
-    """The rules for some candidates; the fewest of groups that have none among them are set aside."""
+    """The rules for some candidates.
+
+    The fewest of groups that have none among them are set aside.
+    """
     k = min(rules.sizes[1], len(units))
     group, fewest, cap = np.zeros(len(units), np.int64), np.zeros(1, np.int64), np.array([k])
     if rules.groups is not None:

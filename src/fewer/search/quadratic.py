@@ -35,7 +35,8 @@ from .paths import (
 from .pool import CandidatePool, move_work
 from .relaxation import PROVABLE, Relaxations
 
-# Tuned by `python benchmarks/against.py a220a01`: values and seconds beside the search before engines.
+# Tuned by `python benchmarks/against.py a220a01`: values and seconds beside the search before
+# engines.
 WHOLE = 600
 """Up to this many units all are candidates."""
 WIDE = 2000
@@ -43,7 +44,8 @@ WIDE = 2000
 PER_UNIT, CELLS = 20, 1.6e6
 """Candidates for each of the k units, while k times the pool is no more than so many cells."""
 AROUND = 256
-"""Candidates of a pool beside the support where slopes are cheap, at least; half of k where that is more."""
+"""Candidates of a pool beside the support where slopes are cheap, at least; half of k where that is
+more."""
 POOL_WORK = 1e9
 """Multiplications that forming the matrix of a pool may cost."""
 POOL_SHARE = 0.4
@@ -53,8 +55,8 @@ PER_SECOND = 4e6
 RANDOM_SHARE = 0.3
 """The share of random units in a pool that is not everything."""
 POOL_PATIENCE, KERNEL_POOL_PATIENCE = 1.5e6, 6e4
-"""Work of perturbations after which a pool that is not everything is renewed, in roots of the work of a move; the same
-where F is known by entries of H alone."""
+"""Work of perturbations after which a pool that is not everything is renewed, in roots of the work
+of a move; the same where F is known by entries of H alone."""
 BLAS_WORK = 0.25
 """Work of a multiplication by BLAS: it makes four while the search makes one."""
 FIRST_FILLED = 128
@@ -64,31 +66,37 @@ ENOUGH = 1e-3
 FEWEST_POOLS, MOST_POOLS = 3, 8
 """Pools gathered around the answer before the first perturbation."""
 PATIENCE, KERNEL_PATIENCE = 6e8, 9e7
-"""Default work that perturbations may cost in a row without a gain; where F is known by entries of H alone."""
+"""Default work that perturbations may cost in a row without a gain; where F is known by entries of
+H alone."""
 FEW_UNITS = 14
 """So many units or fewer get at least twice that: moves are cheap, and local optima far apart."""
 FEWEST_IDLE, IDLE_PER_UNIT, MOVES_PER_PERTURBATION = 20, 2, 8
-"""Perturbations in a row without a gain that are enough for few units, and for each of them; their moves, about."""
+"""Perturbations in a row without a gain that are enough for few units, and for each of them; their
+moves, about."""
 TOLERATED, MOVED = 0.05, 5
-"""How far above the best answer a search may go on from, as a share of its value, where F is not known by entries of H
-alone; after how many such steps a small pool is gathered anew around where it stands."""
+"""How far above the best answer a search may go on from, as a share of its value, where F is not
+known by entries of H alone; after how many such steps a small pool is gathered anew around where it
+stands."""
 FEW_CANDIDATES, TOLERATED_OF_FEW = 400, 0.3
-"""Where F is known by entries of H alone: up to how many candidates a search goes on from worse answers, and from how
-much worse ones; with more candidates that only loses time."""
+"""Where F is known by entries of H alone: up to how many candidates a search goes on from worse
+answers, and from how much worse ones; with more candidates that only loses time."""
 SETTLED = 1e-4
 """Relative gain for which a small pool is renewed once more."""
 MATRIX_SHARE = 0.5
-"""What perturbations may cost in any case, as a share of the work of forming the matrix of all units."""
+"""What perturbations may cost in any case, as a share of the work of forming the matrix of all
+units."""
 PROVEN_GAP = 1e-7
 """Share of the value within which the bound over the whole simplex proves an answer."""
 BRIEF = 5e7
 """Work between two chances to stop: some hundredths of a second."""
 PROVABLE_ATTAINED = 2000
-"""Units up to which a proof forms their whole matrix under a time limit, where F reaches its lower bound outside the
-constraint: the convex relaxation would say nothing there, and a proof takes hours."""
+"""Units up to which a proof forms their whole matrix under a time limit, where F reaches its lower
+bound outside the constraint: the convex relaxation would say nothing there, and a proof takes
+hours."""
 SPECTRAL = 150
-"""Units from which on a proof starts from the best value, where F reaches its lower bound outside the constraint: with
-fewer, hundreds of rounds are cheap, and rounds from no multipliers end nearer to the optimum of the relaxation."""
+"""Units from which on a proof starts from the best value, where F reaches its lower bound outside
+the constraint: with fewer, hundreds of rounds are cheap, and rounds from no multipliers end nearer
+to the optimum of the relaxation."""
 LOOK_WORK = 0.2
 """Multiplications of a look at a relaxation that cannot be stopped, in cubed units."""
 PROOF_BUDGET = 5e8
@@ -149,7 +157,10 @@ class QuadraticEngine:
 
     @property
     def patience(self) -> float:
-        """Work of idle perturbations: more where pools have to be renewed on the way; 0 where nothing can be gained."""
+        """Work of idle perturbations: more where pools have to be renewed on the way.
+
+        0 where nothing can be gained.
+        """
         if self._reached or (self._pool is not None and self._hopeless(self._pool)):
             return 0.0
         matrix = BLAS_WORK * self.entry_cost * float(self.width) ** 2
@@ -238,7 +249,10 @@ class QuadraticEngine:
                 return
 
     def _compared(self) -> bool:
-        """Bound F over the whole simplex from where the answer is; whether nothing can be gained any more."""
+        """Bound F over the whole simplex from where the answer is.
+
+        Whether nothing can be gained any more.
+        """
         if self.centred and self.best is not None and not self._reached:
             self._simplex_bound = max(
                 self._simplex_bound, simplex_bound(self.problem, self.rules, self.best)
@@ -246,7 +260,10 @@ class QuadraticEngine:
         return self._reached
 
     def _filled(self) -> Answers:
-        """Best additions in a pool of everything, or of random units; an answer whenever the support has doubled."""
+        """Best additions in a pool of everything, or of random units.
+
+        An answer whenever the support has doubled.
+        """
         k, units = self.rules.sizes[1], np.flatnonzero(self.rules.open)
         if not affordable(self.deadline, self.entry_cost * float(self.width) ** 2):
             return
@@ -317,7 +334,9 @@ class QuadraticEngine:
     # leaving local optima
 
     def perturb(self, rng: np.random.Generator) -> bool:
-        """Replace some units and improve; go on from there unless that is much worse than the answer.
+        """Replace some units and improve.
+
+        Go on from there unless that is much worse than the answer.
 
         Small pools follow the search, and one that has been searched enough is followed by another
         around the answer. Source: Lourenço, Martin & Stützle 2003, "Iterated local search", sec.
@@ -356,7 +375,9 @@ class QuadraticEngine:
         )
 
     def _renewed(self, pool: CandidatePool, here: Fit | None, settles: bool = False) -> bool:
-        """Local search in a new pool around an answer, in place of another pool; whether the best answer is new.
+        """Local search in a new pool around an answer, in place of another pool.
+
+        Whether the best answer is new.
 
         If it `settles`, the lightest units are replaced too, and this is repeated while it helps.
         """
@@ -420,7 +441,10 @@ class QuadraticEngine:
 
     @property
     def proof_budget(self) -> float:
-        """Work of a proof by default; none for many units where the convex relaxation says nothing new."""
+        """Work of a proof by default.
+
+        None for many units where the convex relaxation says nothing new.
+        """
         if self._convex:
             return LOOSE_BUDGET
         if self.rules.n <= PROVABLE:
@@ -441,7 +465,10 @@ class QuadraticEngine:
         return known if self._relaxations is None else max(self._relaxations.proven, known)
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
-        """Branch and bound on doubly non-negative relaxations; for many units the convex relaxation at the root."""
+        """Branch and bound on doubly non-negative relaxations.
+
+        For many units the convex relaxation at the root.
+        """
         if self._convex:
             return ()
         size = self.rules.n
@@ -463,7 +490,10 @@ class QuadraticEngine:
         return rest
 
     def _bound_loosely(self, branch: Branch) -> tuple[Branch, ...]:
-        """The convex relaxation, a stretch further; when it has no more to say the branch stays open."""
+        """The convex relaxation, a stretch further.
+
+        When it has no more to say the branch stays open.
+        """
         assert self.best is not None  # noqa: S101 - a proof follows a search
         if self._loose is None:
             loose = replace(self.rules, min_weight=0.0, max_weight=1.0, include=NONE)

@@ -43,22 +43,26 @@ STALL = 0.15
 PATIENT = 0.02
 """The same share for the root, where every branch begins."""
 SLOW = 0.005
-"""The same for a root with multipliers from the best value, times bound / value: far below the value branches are of no
-use, and the bound rises slowly."""
+"""The same for a root with multipliers from the best value, times bound / value: far below the
+value branches are of no use, and the bound rises slowly."""
 BETA = 0.5
 """The first penalty of the ADMM, in |H|^1.5: what suited 31 to 386 columns, see the benchmark."""
 SOFTER = 0.15
-"""The penalty where a unit has just entered, at most, in first penalties: the multipliers have far to go there."""
+"""The penalty where a unit has just entered, at most, in first penalties: the multipliers have far
+to go there."""
 UNBALANCED = 2.0
 """Ratio of the residuals at which the penalty is changed."""
 LEAN = 2.0
-"""The ratio that the root aims at: bounds come from the multipliers, whose residual a lower penalty keeps small."""
+"""The ratio that the root aims at: bounds come from the multipliers, whose residual a lower penalty
+keeps small."""
 UNLIKELY = 1e-2
 """An indicator counts for at least so much where conditions are priced."""
 SETTLING = 0.3
-"""The share of the way that prices go at a time: whole steps swing from one side of the best ones to the other."""
+"""The share of the way that prices go at a time: whole steps swing from one side of the best ones
+to the other."""
 POWER = 0.4
-"""Eigenvalues e of H shrink by a multiple of e^POWER: what those of M do on digits, for 150 and 300 rows alike."""
+"""Eigenvalues e of H shrink by a multiple of e^POWER: what those of M do on digits, for 150 and 300
+rows alike."""
 LOST = 2.0
 """delta in k times the best value; tau is the best value."""
 PENALTY = 0.05
@@ -124,7 +128,10 @@ class Relaxation:
         return np.asarray(H + 0.5 * (self.price[:, None] + self.price) - self.charge)
 
     def reprice(self, price: Vector, charge: float) -> "Relaxation":
-        """The same relaxation with other prices; its multipliers change so that `certificate.splitting` keeps M and d."""
+        """The same relaxation with other prices.
+
+        Its multipliers change so that `certificate.splitting` keeps M and d.
+        """
         root, Z = math.sqrt(self.Y[0, 0]), self.Z.copy()
         dearer, charged = price - self.price, charge - self.charge
         Z[1:, 1:] -= 0.5 * (dearer[:, None] + dearer) - charged
@@ -204,7 +211,10 @@ class Relaxations:
         return tuple(self._left)
 
     def offer(self, support: Indices, weights: Vector) -> bool:
-        """Take weights that obey the rules over if they are better than those known; their value is recomputed."""
+        """Take weights that obey the rules over if they are better than those known.
+
+        Their value is recomputed.
+        """
         support, weights = np.asarray(support, np.int64), np.asarray(weights, float)
         found = float(weights @ self._H[np.ix_(support, support)] @ weights) * self._scale
         if not found < self.value:
@@ -282,7 +292,9 @@ class Relaxations:
         return np.asarray((q < low) & ((q > 0.0) | short))
 
     def _fit(self, units: Indices, inside: Mask, bend: Vector | None = None) -> Conditioned | None:
-        """The best weights (s,) on units, those inside with their least weight; None where conditions leave none.
+        """The best weights (s,) on units, those inside with their least weight.
+
+        None where conditions leave none.
 
         `bend` (s,) is added to the diagonal of H.
         """
@@ -371,7 +383,9 @@ class Relaxations:
         self._push(bound, node.keep(stays, inside) if moves else node)
 
     def _repriced(self, node: Relaxation, Z: Matrix) -> Relaxation | None:
-        """A node with the prices of its conditions anew; None where no weights on its units meet them.
+        """A node with the prices of its conditions anew.
+
+        None where no weights on its units meet them.
 
         With the indicators z of the relaxation and d of the certificate, they are those of
         min q'(H - diag(d)) q + sum d_i q_i^2 / z_i.

@@ -178,7 +178,10 @@ class ResponseTable:
         self.size = s
 
     def slopes(self) -> float:
-        """F; brings the slopes, the multiplier and 1 / h (both 0 where no unit is free) up to date."""
+        """F.
+
+        Brings the slopes, the multiplier and 1 / h (both 0 where no unit is free) up to date.
+        """
         table, s = self.arrays, self.size
         h = float(table.u[:s].sum())
         self.inverse = 1.0 / h if h > 0.0 else 0.0
@@ -211,7 +214,9 @@ class ResponseTable:
         return True
 
     def advance(self) -> bool:
-        """Move the free weights towards the best ones as far as the bounds allow; whether a bound was met.
+        """Move the free weights towards the best ones as far as the bounds allow.
+
+        Whether a bound was met.
 
         The unit that meets it rests there; one that meets zero leaves, unless it is held.
         Source: Nocedal & Wright 2006, sec. 16.5 (ratio test).
@@ -259,7 +264,10 @@ class ResponseTable:
         return self.slopes()
 
     def _entering_unit(self) -> int:
-        """The resting unit that gains most by leaving its bound; where all rest the one whose loss costs least."""
+        """The resting unit that gains most by leaving its bound.
+
+        Where all rest the one whose loss costs least.
+        """
         rules, rest = self.rules, np.flatnonzero(~self.free)
         if not len(rest):
             return -1
@@ -280,7 +288,9 @@ class ResponseTable:
         return int(rest[at]) if moves[at] else -1
 
     def spread(self) -> bool:
-        """Give all units the weights that are best without bounds, brought into them; whether that is possible.
+        """Give all units the weights that are best without bounds, brought into them.
+
+        Whether that is possible.
 
         Units at a bound rest there; those at zero leave, unless they are held.
         """

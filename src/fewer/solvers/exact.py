@@ -16,7 +16,8 @@ from .loop import Callback, Outcome, Step, Steps
 from .solve import by_engine, solve
 
 SHARE = 0.25
-"""The share of a budget that is spent on perturbations before a proof begins; by "auto", of its default."""
+"""The share of a budget that is spent on perturbations before a proof begins; by "auto", of its
+default."""
 
 
 def exact(
@@ -71,7 +72,8 @@ def proven(engine: Engine, rng: np.random.Generator, budget: float | None) -> St
         raise InvalidInput("exact needs a problem whose branches can be bounded; use exchange")
     if budget is None and bounding.proof_refusal:
         raise InvalidInput(
-            f"{bounding.proof_refusal}; give time_limit=seconds for the best found by then, or use exchange"
+            f"{bounding.proof_refusal}; give time_limit=seconds for the best found by then, or use"
+            " exchange"
         )
     most = math.inf if budget is None else budget
     yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)

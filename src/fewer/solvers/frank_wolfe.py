@@ -44,7 +44,9 @@ def frank_wolfe(
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
-    """Frank-Wolfe over all distributions on the entries that may be held; the answer is its projection, refitted.
+    """Frank-Wolfe over all distributions on the entries that may be held.
+
+    The answer is its projection, refitted.
 
         F[p] - (<g, p> - min g) <= min F over the simplex,   g = dF/dp
 
@@ -172,7 +174,10 @@ def _shift(objective: Any, p: Vector, gradient: Vector, best: int, worst: int) -
 
 
 def _rise(objective: Any, p: Vector, best: int, worst: int, slope: float) -> float:
-    """How much the derivative along the line grows until the mass is gone; of a quadratic from two columns alone."""
+    """How much the derivative along the line grows until the mass is gone.
+
+    Of a quadratic from two columns alone.
+    """
     if implements(objective, Quadratic):
         pair = np.array([best, worst])
         block = getattr(objective, "centred", objective.cross)(pair, pair)

@@ -18,7 +18,9 @@ def greedy(
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
-    """Algorithm 3 of the paper: add the unit whose face lowers F most, k times; ties go to the lowest index.
+    """Algorithm 3 of the paper: add the unit whose face lowers F most, k times.
+
+    Ties go to the lowest index.
 
         j = argmin_{i not in S} min_{p in P_{S + i}} F[p]
 

@@ -30,7 +30,8 @@ class Outcome(NamedTuple):
 
 
 RELATIVE_GAP, ROUNDING = 1e-6, 1e-12
-"""An answer is optimal when its gap is below this share of |value|, plus this share of the objective's scale."""
+"""An answer is optimal when its gap is below this share of |value|, plus this share of the
+objective's scale."""
 SMALLEST, LARGEST = 1e-290, 1e300
 """Scales outside which products and differences of values are lost."""
 MASS = 1e-9
@@ -60,8 +61,8 @@ def check_partners(objective: Objective, constraint: Constraint, who: str) -> No
     require(constraint, Constraint, f"{who}'s constraint")
     if objective.space != constraint.space:
         raise InvalidInput(
-            f"the objective lives on {objective.space!r} and the constraint on {constraint.space!r}; "
-            f"give both the same space"
+            f"the objective lives on {objective.space!r} and the constraint on"
+            f" {constraint.space!r}; give both the same space"
         )
     probe(objective, constraint)
 
@@ -166,7 +167,10 @@ def words_of(constraint: Any, entries: bool) -> Words:
 
 
 def tolerance(objective: Any, value: float, scale: float | None = None) -> float:
-    """The gap below which an answer of this value counts as optimal; `scale` is the size of F's terms, where known."""
+    """The gap below which an answer of this value counts as optimal.
+
+    `scale` is the size of F's terms, where known.
+    """
     if not math.isfinite(value):
         return 0.0
     return RELATIVE_GAP * abs(value) + ROUNDING * (scale_of(objective) if scale is None else scale)
@@ -222,7 +226,10 @@ class _Record:
         return self.value - self.bound <= self.tolerance
 
     def keep_member(self, constraint: Constraint, solver: str) -> None:
-        """The best iterate, or where that is not a member its projection; a set whose projection fails is named."""
+        """The best iterate, or where that is not a member its projection.
+
+        a set whose projection fails is named.
+        """
         assert self.p is not None  # noqa: S101 - asked for after the first answer
         if constraint.contains(self.p):
             return
@@ -230,7 +237,7 @@ class _Record:
         if not constraint.contains(self.p):
             raise InvalidInput(
                 f"{solver} ended outside the constraint {constraint!r}, and what its project() "
-                f"returns is not a member by its contains() either"
+                "returns is not a member by its contains() either"
             )
         self.value = self.valued(self.p)
         self.notes.append(
@@ -255,8 +262,8 @@ class _Record:
             self.bound = max(least, self.bound - rounding)
         else:
             self.notes.append(
-                f"no bound is claimed: that of {solver} lies above the value, so the objective is not convex, or its "
-                f"gradient or its lower bound is wrong"
+                f"no bound is claimed: that of {solver} lies above the value, so the objective is"
+                " not convex, or its gradient or its lower bound is wrong"
             )
             self.bound = None
 
@@ -289,7 +296,10 @@ class _Record:
             self.bound = bound
 
     def shows(self, callback: Callback, p: Vector | None, value: float) -> bool:
-        """Show a callback an iterate, or between iterates the best one so far; whether it says stop."""
+        """Show a callback an iterate, or between iterates the best one so far.
+
+        Whether it says stop.
+        """
         if p is None:
             p, value = self.p, self.value
         if p is None:

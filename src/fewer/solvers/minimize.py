@@ -34,7 +34,10 @@ def auto(
     callback: Callback | None = None,
     rng: Any = None,
 ) -> Result:
-    """The default: `exchange`, then a proof as far as a fixed amount of work goes; `iht` where no support is sought."""
+    """The default: `exchange`, then a proof as far as a fixed amount of work goes.
+
+    `iht` where no support is sought.
+    """
     limits: Any = {"budget": budget, "time_limit": time_limit, "callback": callback, "rng": rng}
     if not served(objective, constraint):
         return iht(objective, constraint, **limits)
@@ -75,7 +78,9 @@ def minimize(
     progress: bool = False,
     **options: Any,
 ) -> Result:
-    """Minimise F over the constraint with a solver given by name or as a function; options go to it.
+    """Minimise F over the constraint with a solver given by name or as a function.
+
+    Options go to it.
 
     Parameters
     ----------
@@ -130,5 +135,6 @@ def check_options(solve: Callable[..., Result], options: dict[str, Any]) -> None
     unknown = sorted(options.keys() - own)
     if unknown:
         raise InvalidInput(
-            f"{solve.__name__} has no option {unknown[0]!r}; its options are {', '.join(sorted(own))}"
+            f"{solve.__name__} has no option {unknown[0]!r}; its options are"
+            f" {', '.join(sorted(own))}"
         )

@@ -1,4 +1,7 @@
-"""How every solver is run: in numbers near one, within its limits, through the loop; answered in the user's units."""
+"""How every solver is run: in numbers near one, within its limits, through the loop.
+
+Answered in the user's units.
+"""
 
 import math
 from collections.abc import Callable
@@ -52,7 +55,10 @@ def solve(
     normalises: bool = True,
     **loop: Any,
 ) -> Result:
-    """The result of a method; without a budget, a time limit is used up. `loop`: `start`, `max_iter` and `note`."""
+    """The result of a method; without a budget, a time limit is used up.
+
+    `loop`: `start`, `max_iter` and `note`.
+    """
     check_partners(objective, constraint, solver)
     as_callback(callback)
     deadline = Deadline.after(time_limit)
@@ -76,7 +82,10 @@ def solve(
 def by_engine(
     search: Callable[[Engine, np.random.Generator, float | None], Steps], proves: bool = False
 ) -> Method:
-    """A search of supports as a method; one that `proves` takes the optimum of an objective that knows its own."""
+    """A search of supports as a method.
+
+    One that `proves` takes the optimum of an objective that knows its own.
+    """
 
     def method(problem: Problem) -> Steps:
         if proves and knows_its_optimum(problem.objective, problem.constraint):

@@ -19,7 +19,8 @@ from .units import times
 MOST_DOUBLINGS = 60
 """A step this many times doubled is as good as infinite: nothing leaves the point."""
 LONGEST = 2.0**200
-"""Where gradients are near one, a step as long as this loses sight of where it came from: longer is the same."""
+"""Where gradients are near one, a step as long as this loses sight of where it came from: longer is
+the same."""
 STEEP = 1e3
 """An infinite slope counts as so many times the largest finite one."""
 
@@ -33,7 +34,10 @@ class StepRule(Protocol):
 
 
 def slopes(objective: Objective, p: Vector) -> Vector:
-    """The gradient at p; where it is infinite, large, and where it is not a number, zero: no step leads there."""
+    """The gradient at p.
+
+    Where it is infinite, large, and where it is not a number, zero: no step leads there.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gradient = objective.gradient(p)
         if math.isfinite(float(gradient.sum())):
@@ -131,7 +135,9 @@ class Doubling(StepLength):
     --------
     >>> from fewer import L2, Atoms, SparseSimplex, iht
     >>> F = L2(Atoms(3), [0.5, 0.4, 0.1])
-    >>> iht(F, SparseSimplex(F.space, 1), step=Doubling(0.1, trapped="seen"), rng=0).indices.tolist()
+    >>> iht(
+    ...     F, SparseSimplex(F.space, 1), step=Doubling(0.1, trapped="seen"), rng=0
+    ... ).indices.tolist()
     [0]
     """
 
@@ -171,7 +177,9 @@ class Doubling(StepLength):
 
 @dataclass(frozen=True)
 class Backtracking(StepLength):
-    """Halve mu until F falls by what the step's length promises; try twice as much at the next step.
+    """Halve mu until F falls by what the step's length promises.
+
+    Try twice as much at the next step.
 
         F[p'] <= F[p] + <dF/dp, p' - p> + ‖p' - p‖² / (2 mu)
 

@@ -13,7 +13,9 @@ LEAST, MOST = float(np.finfo(float).tiny), float(np.finfo(float).max)
 
 
 def normalised(objective: Any, limited: bool = False) -> tuple[Any, int]:
-    """(G, e) with F = 2**e G and the numbers of G near one, where the objective can tell; else (F, 0).
+    """(G, e) with F = 2**e G and the numbers of G near one, where the objective can tell.
+
+    Else (F, 0).
 
     `normalised()` may compute something for that; within a time limit `near_one()` is asked first,
     which does not.
@@ -34,7 +36,10 @@ def times(x: Any, exponent: int) -> Any:
 
 
 def in_units(result: Result, exponent: int) -> Result:
-    """A result for G as one for F = 2**exponent G; the note says where a float cannot hold its value."""
+    """A result for G as one for F = 2**exponent G.
+
+    The note says where a float cannot hold its value.
+    """
     if exponent == 0:
         return result
     value, bound = times(result.value, exponent), times(result.bound, exponent)
@@ -46,7 +51,8 @@ def in_units(result: Result, exponent: int) -> Result:
             status = Status.FINISHED if status is Status.OPTIMAL else status
         true = Decimal(result.value) * Decimal(2) ** exponent
         notes.append(
-            f"in the units of the data the value is {true:.3g}, which no float can hold: here it is {value:g}"
+            f"in the units of the data the value is {true:.3g}, which no float can hold: here it is"
+            f" {value:g}"
         )
     return replace(
         result,

@@ -67,7 +67,8 @@ def baskets_of(table: Any, order: Any, item: Any, missing: str = "error") -> Bas
     if (orders < 0).any():
         row = int(np.argmax(orders < 0))
         raise InvalidInput(
-            f"column {shown(which.name)}, row {row}: is missing, there is no order to put the item in"
+            f"column {shown(which.name)}, row {row}: is missing, there is no order to put the"
+            " item in"
         )
     names, codes, note = items.values.tolist(), items.codes, ""
     check_items(what, codes, missing)
@@ -103,8 +104,9 @@ def check_items(column: Column, codes: Indices, missing: str) -> None:
         )
     if missing == "error" and (codes < 0).any():
         raise InvalidInput(
-            f"column {shown(column.name)}, row {int(np.argmax(codes < 0))}: is missing; missing='drop' leaves out its "
-            f"whole order, missing='category' counts it as one more item"
+            f"column {shown(column.name)}, row {int(np.argmax(codes < 0))}: is missing;"
+            " missing='drop' leaves out its whole order, missing='category' counts it as one more"
+            " item"
         )
 
 
@@ -127,7 +129,9 @@ def levels_of(column: Column) -> Levels:
 
 
 def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
-    """The columns of orders and of items of a table of two columns, and why; None where it is a wide table.
+    """The columns of orders and of items of a table of two columns, and why.
+
+    None where it is a wide table.
 
     By their names; failing that the column with more distinct values is that of the orders.
 
@@ -151,8 +155,8 @@ def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
         return None
     if counts[0] == counts[1]:
         raise InvalidInput(
-            f"{names[0]!r} and {names[1]!r} have {counts[0]} distinct values each: say which column is that of the "
-            f"orders, and which that of the items"
+            f"{names[0]!r} and {names[1]!r} have {counts[0]} distinct values each: say which column"
+            " is that of the orders, and which that of the items"
         )
     first = int(counts[1] > counts[0])
     return columns[first].name, columns[1 - first].name, "as it has more distinct values"

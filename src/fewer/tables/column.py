@@ -153,7 +153,10 @@ def role(X: Any, value: Any, option: str) -> Column | None:
 
 
 def role_values(X: Any, value: Any, name: str) -> tuple[Any, int | None]:
-    """The numbers of the column that `value` names, and its position; of anything else `value` in the order of X."""
+    """The numbers of the column that `value` names, and its position.
+
+    Of anything else `value` in the order of X.
+    """
     column = role(X, value, name)
     if column is None:
         return aligned(value, X, name), None
@@ -161,7 +164,10 @@ def role_values(X: Any, value: Any, name: str) -> tuple[Any, int | None]:
 
 
 def without_roles(X: Any, **roles: Any) -> tuple[Any, ...]:
-    """X without the columns that are named, then the numbers of these; what is no name stays as it is."""
+    """X without the columns that are named, then the numbers of these.
+
+    What is no name stays as it is.
+    """
     X = gathered(X) if is_frame(X) else X
     columns = [role_values(X, value, name) for name, value in roles.items()]
     named = {at for _, at in columns if at is not None}
@@ -186,7 +192,8 @@ def below(X: Any, other: Any, names: Sequence[Any], option: str) -> Any:
         empty = any(c.missing is not None and c.missing.all() for c in (mine, theirs))
         if mine.kind != theirs.kind and not empty:
             raise InvalidInput(
-                f"{option}: column {name!r} holds {HOLDS[theirs.kind]}, in X it holds {HOLDS[mine.kind]}"
+                f"{option}: column {name!r} holds {HOLDS[theirs.kind]}, in X it holds"
+                f" {HOLDS[mine.kind]}"
             )
     both = zip((X, other), tables, strict=True)
     return stacked(
@@ -195,7 +202,10 @@ def below(X: Any, other: Any, names: Sequence[Any], option: str) -> Any:
 
 
 def below_array(X: Any, other: Any, option: str, missing: bool) -> Any:
-    """The rows of an array, then those of another one, given by `option`; `missing` says whether NaN is a missing value."""
+    """The rows of an array, then those of another one, given by `option`.
+
+    `missing` says whether NaN is a missing value.
+    """
     arrays = [
         as_csr(part, option) if sp.issparse(part) else numbers_of(part) for part in (X, other)
     ]
@@ -203,7 +213,8 @@ def below_array(X: Any, other: Any, option: str, missing: bool) -> Any:
     if len(width) != 1 or width != other_width or 0 in arrays[1].shape:
         columns = width[0] if width else "columns"
         raise InvalidInput(
-            f"{option} must have shape (rows, {columns}) with the columns of X, got {arrays[1].shape}"
+            f"{option} must have shape (rows, {columns}) with the columns of X, got"
+            f" {arrays[1].shape}"
         )
     entries = arrays[1].data if sp.issparse(other) else arrays[1]
     wrong = np.isinf(entries) if missing else ~np.isfinite(entries)

@@ -1,4 +1,6 @@
-"""Blocks from Dask: arrays, frames and lists of delayed blocks, summarised where they are. Only here is Dask imported.
+"""Blocks from Dask: arrays, frames and lists of delayed blocks, summarised where they are.
+
+Only here is Dask imported.
 
 Nothing is scattered or pinned to a worker: all that a task needs is in the graph, so that lost work
 is done again.
@@ -26,14 +28,20 @@ HEAD_ROWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """A collection as its partitions, and how many rows each has; None where that is to be counted."""
+    """A collection as its partitions, and how many rows each has.
+
+    None where that is to be counted.
+    """
 
     parts: list[Any]
     known: list[int] | None = None
 
     @classmethod
     def of(cls, X: Any, name: str) -> "Partitions | None":
-        """The partitions of a collection by rows, or an array in memory as one of them; None of nothing and of names."""
+        """The partitions of a collection by rows, or an array in memory as one of them.
+
+        None of nothing and of names.
+        """
         if X is None or isinstance(X, str):
             return None
         if isinstance(X, list | tuple) and all(map(is_dask_collection, X)):
@@ -45,7 +53,8 @@ class Partitions:
             return cls([delayed(values, traverse=False)], [len(values)])
         if not hasattr(X, "to_delayed"):
             raise InvalidInput(
-                f"{name} must be a Dask array, a Dask frame or a list of delayed blocks, got {shown(X)}"
+                f"{name} must be a Dask array, a Dask frame or a list of delayed blocks, got"
+                f" {shown(X)}"
             )
         if not hasattr(X, "numblocks"):
             return cls(list(X.to_delayed()))
@@ -57,7 +66,10 @@ class Partitions:
 
     @cached_property
     def ends(self) -> Any:
-        """The position after the last row of each partition; counted by the workers where nobody knows."""
+        """The position after the last row of each partition.
+
+        Counted by the workers where nobody knows.
+        """
         lengths = self.known or compute(*(delayed(height)(part) for part in self.parts))
         return np.cumsum(lengths, dtype=np.int64)
 
@@ -141,18 +153,24 @@ class DaskBlocks:
 
 
 def _worked(work: Any, parts: list[Any], start: int, stop: int, plan: Any) -> Any:
-    """One task: the block put together, and its summary; rows that partitions lost since they were counted are refused."""
+    """One task: the block put together, and its summary.
+
+    Rows that partitions lost since they were counted are refused.
+    """
     block = Block._make((*(None if part is None else stacked(part) for part in parts), start))
     if height(block.X) != stop - start:
         raise InvalidInput(
-            f"X: every pass must give the same rows; rows {start} to {stop - 1} were counted, now they are "
-            f"{height(block.X)}"
+            f"X: every pass must give the same rows; rows {start} to {stop - 1} were counted, now"
+            f" they are {height(block.X)}"
         )
     return located(work, block, plan)
 
 
 def dask_blocks(X: Any, y: Any = None, weight: Any = None) -> DaskBlocks:
-    """A Dask collection with what belongs to its rows: collections too, or arrays in memory; names are left alone."""
+    """A Dask collection with what belongs to its rows: collections too, or arrays in memory.
+
+    Names are left alone.
+    """
     named = (X, "X"), (y, "y"), (weight, "sample_weight")
     return DaskBlocks([Partitions.of(value, name) for value, name in named])
 

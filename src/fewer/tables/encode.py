@@ -17,8 +17,8 @@ from .schema import Rows, Schema, constant_note
 from .source import Block
 
 MISMATCH = 2.0
-"""What a mismatch of categories adds to a squared distance: the mean squared difference of two rows, drawn at random,
-in a column of standard deviation one."""
+"""What a mismatch of categories adds to a squared distance: the mean squared difference of two
+rows, drawn at random, in a column of standard deviation one."""
 MARK = math.sqrt(MISMATCH / 2.0)
 """What stands in the column of a category where a row has it."""
 MAX_DENSE_WIDTH, MAX_FILLED_SHARE = 100, 0.3
@@ -158,7 +158,9 @@ def encoded(
     sparse: bool = True,
     shifts: bool = False,
 ) -> Encoded:
-    """Encode the rows of a table that are all in memory, by their own levels and medians; see `Schema.of`.
+    """Encode the rows of a table that are all in memory, by their own levels and medians.
+
+    See `Schema.of`.
 
     `equality` asks for codes, `sparse` says whether rows may be CSR, which they are where encoded
     columns are mostly empty, and `shifts` whether numbers in these are to have mean zero.
@@ -196,6 +198,9 @@ def one_hot(codes: Indices, width: int) -> Any:
 
 
 def level_places(column: Levels, levels: npt.NDArray[Any]) -> Indices:
-    """Which of the fitted levels each level of a column is, -1 where it is none of them; and last -1."""
+    """Which of the fitted levels each level of a column is, -1 where it is none of them.
+
+    And last -1.
+    """
     number = {value: i for i, value in enumerate(levels.tolist())}
     return np.array([*(number.get(value, -1) for value in column.values.tolist()), -1], np.int64)

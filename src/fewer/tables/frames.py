@@ -51,7 +51,10 @@ def names_of(X: Any) -> list[Any]:
 
 
 def index_of(X: Any) -> Any:
-    """The index labels of a table, (N,); None where they are only its row numbers, and where it has none."""
+    """The index labels of a table, (N,).
+
+    None where they are only its row numbers, and where it has none.
+    """
     if not is_indexed(X):
         return None
     labels = X.index
@@ -132,7 +135,9 @@ def take_columns(X: Any, places: Sequence[int]) -> Any:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """The rows of several blocks, one after the other, in their container; None where they are None.
+    """The rows of several blocks, one after the other, in their container.
+
+    None where they are None.
 
     >>> stacked([np.ones((1, 2)), np.zeros((1, 2))]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
@@ -189,7 +194,9 @@ def _stacked_tables(parts: Sequence[Any]) -> Any:
 
 
 def put_columns(X: Any, values: Mapping[int, Vector]) -> Any:
-    """X with other numbers in the columns at these places, in the user's own container; NaN is a missing value.
+    """X with other numbers in the columns at these places, in the user's own container.
+
+    NaN is a missing value.
 
     An array of integers becomes one of float64.
     """

@@ -27,7 +27,10 @@ def refuse_missing(
     *,
     ignorable: bool = False,
 ) -> None:
-    """Refuse the first missing value; `rules` are those that would allow it, beside leaving an `ignorable` column."""
+    """Refuse the first missing value.
+
+    `rules` are those that would allow it, beside leaving an `ignorable` column.
+    """
     for column in columns:
         if column.missing is not None:
             fixes = [ignored(column.name)] if ignorable else []

@@ -95,7 +95,9 @@ def _position(label: Any, place: dict[Any, int], names: Sequence[Any], option: s
 
 
 def aligned(y: Any, X: Any, name: str = "y", of: str = "X") -> Any:
-    """`y` in the order of the rows of X, where both are of pandas and have the same index labels; else as it is.
+    """`y` in the order of the rows of X, where both are of pandas and have the same index labels.
+
+    Else as it is.
 
     >>> import pandas as pd
     >>> X = pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=["u", "v", "w"])
@@ -109,8 +111,9 @@ def aligned(y: Any, X: Any, name: str = "y", of: str = "X") -> Any:
         if not index.is_unique:
             twice = index[index.duplicated()][0]
             raise InvalidInput(
-                f"{of} and {name} have their index labels in different order, and {whose} has {shown(twice)} twice; "
-                f"rows can be told apart by distinct labels only, or by position: give {name}.to_numpy()"
+                f"{of} and {name} have their index labels in different order, and {whose} has"
+                f" {shown(twice)} twice; rows can be told apart by distinct labels only, or by"
+                f" position: give {name}.to_numpy()"
             )
     place = there.get_indexer(here)
     only = {of: here[place < 0], name: there[here.get_indexer(there) < 0]}
@@ -122,13 +125,16 @@ def aligned(y: Any, X: Any, name: str = "y", of: str = "X") -> Any:
     if not parts:
         return y.iloc[place]
     raise InvalidInput(
-        f"{of} and {name} have different index labels: {'; '.join(parts)}. Give both the same rows, or "
-        f"{name}.to_numpy() to go by position"
+        f"{of} and {name} have different index labels: {'; '.join(parts)}. Give both the same rows,"
+        f" or {name}.to_numpy() to go by position"
     )
 
 
 def by_name(values: Any, names: Sequence[Any] | None) -> Any:
-    """A Series with names of columns for its index as a mapping, one without as an array; anything else as it is."""
+    """A Series with names of columns for its index as a mapping, one without as an array.
+
+    Anything else as it is.
+    """
     if not is_indexed(values) or is_frame(values):
         return values
     if names is None or not set(values.index) & set(names):
@@ -141,11 +147,13 @@ def group_codes(
 ) -> Any:
     """A label for each column of a table: from a mapping, a Series with names for index, or an array.
 
-    The columns that may be candidates need a label; `excluded` ones keep it where they have one, so that
-    a group of which no column may be candidates is known. All others, such as the target, are in no
-    group: their code is the first one.
+    The columns that may be candidates need a label; `excluded` ones keep it where they have one, so
+    that a group of which no column may be candidates is known. All others, such as the target, are
+    in no group: their code is the first one.
 
-    >>> codes, labels = group_codes({"a": "oil", "c": "gas"}, ["a", "b", "c"], np.array([0]), np.array([2]))
+    >>> codes, labels = group_codes(
+    ...     {"a": "oil", "c": "gas"}, ["a", "b", "c"], np.array([0]), np.array([2])
+    ... )
     >>> codes.tolist(), labels
     ([0, 0, 1], ('oil', 'gas'))
     """

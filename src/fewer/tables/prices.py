@@ -33,7 +33,8 @@ Mask = npt.NDArray[np.bool_]
 FEW_ROWS, MANY_ROWS, MANY_COLUMNS = 10, 2000, 64
 """Rows below which nothing is said of prices, and rows and columns that are looked at."""
 STEADY = 0.5
-"""Squared steps from row to row, relative to the variance: 2 where rows are independent, near 0 for prices."""
+"""Squared steps from row to row, relative to the variance: 2 where rows are independent, near 0 for
+prices."""
 
 
 def resemble_prices(columns: Any, target: Vector) -> bool:
@@ -45,8 +46,10 @@ def resemble_prices(columns: Any, target: Vector) -> bool:
     looked at.
 
     >>> days = np.arange(12.0)
-    >>> resemble_prices(np.column_stack([50.0 + days, 900.0 - days**2]), 100.0 + days), resemble_prices(
-    ...     np.column_stack([days % 2 + 1.0, days % 3 + 1.0]), days + 1.0)
+    >>> (
+    ...     resemble_prices(np.column_stack([50.0 + days, 900.0 - days**2]), 100.0 + days),
+    ...     resemble_prices(np.column_stack([days % 2 + 1.0, days % 3 + 1.0]), days + 1.0),
+    ... )
     (True, False)
     """
     if len(target) < FEW_ROWS:
@@ -95,7 +98,9 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
     >>> returns(np.array([[100.0, 20.0], [110.0, 10.0]])).round(6).tolist()
     [[0.1, -0.5]]
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"a": [12.0, 8.0, 10.0]}, index=["2024-01-03", "2024-01-01", "2024-01-02"])
+    >>> frame = pd.DataFrame(
+    ...     {"a": [12.0, 8.0, 10.0]}, index=["2024-01-03", "2024-01-01", "2024-01-02"]
+    ... )
     >>> returns(frame).round(6).to_dict()
     {'a': {'2024-01-02': 0.25, '2024-01-03': 0.2}}
     """
@@ -103,7 +108,8 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
     known(missing, dict.fromkeys(("error", *PRICE_FIXES)), "missing")
     if is_lazy(prices):
         raise InvalidInput(
-            "prices must be in memory, for returns compare a row with the one before; got data in blocks"
+            "prices must be in memory, for returns compare a row with the one before; got data in"
+            " blocks"
         )
     prices = gathered(prices)
     if is_table(prices) and not is_frame(prices):
@@ -147,7 +153,9 @@ class Panel:
 
     `names` are words for the columns, `labels` those of all rows of the table, for errors.
 
-    >>> panel = Panel(np.array([[100.0, 20.0], [np.nan, 10.0], [110.0, 10.0]]), ["a", "b"], np.arange(3))
+    >>> panel = Panel(
+    ...     np.array([[100.0, 20.0], [np.nan, 10.0], [110.0, 10.0]]), ["a", "b"], np.arange(3)
+    ... )
     >>> panel.without_gaps("drop").returns("log").values.round(6).tolist()
     [[0.09531, -0.693147]]
     """
@@ -164,7 +172,10 @@ class Panel:
         return f"row {row}" if self.labels is None else f"row {row} ({shown(self.labels[row])})"
 
     def without_gaps(self, rule: str, fixes: Sequence[str] = PRICE_FIXES) -> "Panel":
-        """Treat missing entries by a rule; "error" names the first and the rules that would help, `fixes`."""
+        """Treat missing entries by a rule.
+
+        "error" names the first and the rules that would help, `fixes`.
+        """
         gaps = np.isnan(self.values)
         if not gaps.any():
             return self
@@ -181,7 +192,10 @@ class Panel:
         raise missing_value(self.names[column], gaps[:, column], fixes, self.row)
 
     def _carried_forward(self, gaps: Mask) -> Vector:
-        """Return each missing entry as the last one before it; a column that begins with missing ones is refused."""
+        """Return each missing entry as the last one before it.
+
+        a column that begins with missing ones is refused.
+        """
         if gaps[0].any():
             column = int(gaps[0].argmax())
             first = int(gaps[:, column].argmin())
@@ -189,8 +203,8 @@ class Panel:
             if gaps[:, column].all():
                 since = "it has none at all"
             raise InvalidInput(
-                f"{self.names[column]} has no price to carry forward in {self.row(0)}: {since}; exclude the column or "
-                f"begin later"
+                f"{self.names[column]} has no price to carry forward in {self.row(0)}: {since};"
+                " exclude the column or begin later"
             )
         last = np.where(gaps, 0, np.arange(len(gaps))[:, None])
         np.maximum.accumulate(last, axis=0, out=last)
@@ -205,7 +219,8 @@ class Panel:
         if wrong.any():
             r, c = (int(i) for i in np.argwhere(wrong)[0])
             raise InvalidInput(
-                f"prices must be positive for {kind} returns, got {prices[r, c]:g} in {self.names[c]}, {self.row(r)}"
+                f"prices must be positive for {kind} returns, got {prices[r, c]:g} in"
+                f" {self.names[c]}, {self.row(r)}"
             )
         steps = np.diff(np.log(prices), axis=0) if kind == "log" else prices[1:] / prices[:-1] - 1.0
         return replace(self, values=steps, rows=self.rows[1:])
@@ -231,13 +246,16 @@ class Order(NamedTuple):
             first, second = rows[twice[0]], rows[twice[0] + 1]
             day = np.datetime64(int(dates[first]), "s")
             raise InvalidInput(
-                f"the date {day} is in rows {first} and {second} of column {shown(name)}; each date may be there once"
+                f"the date {day} is in rows {first} and {second} of column {shown(name)}; each date"
+                " may be there once"
             )
         return cls(name, dates, rows)
 
 
 def time_order(table: Any, date: Any = None) -> Order | None:
-    """Return the order by the column `date`, else by the dates that a table has; None where it is in order of these.
+    """Return the order by the column `date`, else by the dates that a table has.
+
+    None where it is in order of these.
 
     A table tells the time by dates in its index or in a column; where several do and none is in
     order, it is refused.
@@ -251,8 +269,8 @@ def time_order(table: Any, date: Any = None) -> Order | None:
     name = next(iter(known))
     if len(known) > 1:
         raise InvalidInput(
-            f"rows of prices must be in order of time, and are in that of none of {quoted(list(known))}; "
-            f"date={name!r} sorts them"
+            "rows of prices must be in order of time, and are in that of none of"
+            f" {quoted(list(known))}; date={name!r} sorts them"
         )
     return Order.of(name, known[name])
 
@@ -280,7 +298,10 @@ def dates_of(table: Any) -> dict[Any, Vector]:
 
 
 def instants(column: Column) -> Vector:
-    """Return the dates of a column as seconds from 1970, (N,); text is read as ISO dates, and nothing may be missing."""
+    """Return the dates of a column as seconds from 1970, (N,).
+
+    Text is read as ISO dates, and nothing may be missing.
+    """
     if column.missing is not None:
         row = int(np.argmax(column.missing))
         raise InvalidInput(f"the date in column {shown(column.name)}, row {row} is missing")

@@ -46,9 +46,11 @@ OWN_CATEGORY = "taken as a category of their own"
 MAX_LEVELS = 10_000
 """Different labels that a column of data in blocks may have: all of them are kept."""
 MIN_IDENTIFIER_ROWS = 20
-"""Rows from which texts that are all different are taken for identifiers, whatever their column is called."""
+"""Rows from which texts that are all different are taken for identifiers, whatever their column is
+called."""
 MAX_DISTINCT_SHARE, MIN_TEXT_ROWS = 0.5, 100
-"""Texts of which more than this share of the rows differ are free text, in a table of at least so many rows."""
+"""Texts of which more than this share of the rows differ are free text, in a table of at least so
+many rows."""
 MAX_EXACT = 2.0**53
 """Whole numbers beyond it are told apart no more by float64: they are names, not quantities."""
 IDENTIFIER = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid|key|index)$|[a-z](?:Id|ID|Key)$|^Unnamed: 0$")
@@ -227,7 +229,8 @@ class Schema:
         """The rows of a block that are used; what is missing is refused, dropped or filled."""
         if self.missing in RULES[2:] and self.fills is None:
             raise InvalidInput(
-                f"missing={self.missing!r} takes a pass of its own; in own loops fill the blocks first, or drop"
+                f"missing={self.missing!r} takes a pass of its own; in own loops fill the blocks"
+                " first, or drop"
             )
         size = height(block.X)
         if not self.named and (sp.issparse(block.X) or self.missing == "error"):
@@ -361,8 +364,8 @@ class Gaps:
         for name in gaps:
             if own and name in schema.numbers and not self.plan.whole:
                 raise InvalidInput(
-                    f"column {name!r} holds numbers, and some are missing: in blocks missing='category' is for "
-                    f"labels, 'impute' and 'drop' for all"
+                    f"column {name!r} holds numbers, and some are missing: in blocks"
+                    " missing='category' is for labels, 'impute' and 'drop' for all"
                 )
             if name in empty and not own:
                 raise nothing_to_impute(name)
@@ -444,7 +447,8 @@ def refuse_infinite(matrix: Vector, names: Sequence[Any]) -> None:
     if not np.isfinite(total) and not np.isfinite(matrix).all():
         row, place = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
         raise InvalidInput(
-            f"column {names[place]!r}, row {row}: expected a finite number, got {matrix[row, place]}"
+            f"column {names[place]!r}, row {row}: expected a finite number, got"
+            f" {matrix[row, place]}"
         )
 
 
@@ -474,14 +478,19 @@ def asked_kinds(columns: Any, names: Sequence[Any]) -> dict[Any, str]:
 
 
 def left_out(column: Column) -> str:
-    """Why a column is left out unasked, "" where it is not; an error where nobody can tell what it is.
+    """Why a column is left out unasked, "" where it is not.
+
+    An error where nobody can tell what it is.
 
     Texts that are all different, and different whole numbers or texts in a column with a name such
     as id, are identifiers; texts that mostly differ are free text.
     """
     if column.kind == "other":
         fix = Fix("columns", {column.name: "ignore"})
-        text = f"column {column.name!r} holds {column.dtype}, which cannot be compared; leave it out with {fix}"
+        text = (
+            f"column {column.name!r} holds {column.dtype}, which cannot be compared; leave it out"
+            f" with {fix}"
+        )
         raise InvalidInput(text, fixes=[fix])
     called = is_identifier(column.name)
     if column.kind == "category" and column.dtype != "category":
@@ -500,7 +509,10 @@ def left_out(column: Column) -> str:
 def is_identifier(name: Any) -> bool:
     """Whether a column is called as identifiers are.
 
-    >>> [is_identifier(name) for name in ("id", "customer_id", "CustomerID", "uuid", "grid", "paid", 0)]
+    >>> [
+    ...     is_identifier(name)
+    ...     for name in ("id", "customer_id", "CustomerID", "uuid", "grid", "paid", 0)
+    ... ]
     [True, True, True, True, False, False, False]
     """
     return isinstance(name, str) and IDENTIFIER.search(name) is not None
@@ -536,8 +548,8 @@ def refuse_mixed(column: Column) -> None:
     what, among = ("no number", "numbers") if mostly else ("a number", "texts")
     fixes = [Fix("columns", {column.name: kind}) for kind in ("category", "ignore")]
     raise InvalidInput(
-        f"column {column.name!r}, row {row}: {shown(levels[codes[row]])} is {what} among {among}; mend it, or say "
-        f"{fixes[0]} or {fixes[1]}",
+        f"column {column.name!r}, row {row}: {shown(levels[codes[row]])} is {what} among {among};"
+        f" mend it, or say {fixes[0]} or {fixes[1]}",
         fixes=fixes,
     )
 

@@ -71,7 +71,10 @@ class Source(Protocol):
         ...
 
     def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
-        """`work(block, plan)` for canonical blocks of so many rows, merged in the fixed tree; `name` is the pass's."""
+        """`work(block, plan)` for canonical blocks of so many rows, merged in the fixed tree.
+
+        `name` is the pass's.
+        """
         ...
 
     def take(self, positions: Any) -> Any:
@@ -86,7 +89,10 @@ class Source(Protocol):
 def recut(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
     """Blocks of exactly so many rows, the last one of what is left; empty ones are passed over.
 
-    >>> [(b.start, b.X.tolist()) for b in recut([Block(np.arange(3)), Block(np.arange(0)), Block(np.arange(3, 5))], 2)]
+    >>> [
+    ...     (b.start, b.X.tolist())
+    ...     for b in recut([Block(np.arange(3)), Block(np.arange(0)), Block(np.arange(3, 5))], 2)
+    ... ]
     [(0, [0, 1]), (2, [2, 3]), (4, [4])]
     """
     parts: list[Block] = []
@@ -148,8 +154,8 @@ class ReadAhead:
         """Begin again; in the last pass blocks are kept no more."""
         if self.blocks is None:
             raise InvalidInput(
-                "an iterator of blocks is read once, and this takes two passes; give a callable that returns an "
-                "iterator for each pass"
+                "an iterator of blocks is read once, and this takes two passes; give a callable"
+                " that returns an iterator for each pass"
             )
         return self._taken() if self.last else self._read()
 
@@ -192,7 +198,10 @@ class Stream:
         return self.ahead is not None
 
     def with_rows(self, y: Any, weight: Any) -> "Stream":
-        """Return these rows with what belongs to them; names are those of columns, and left to the job."""
+        """Return these rows with what belongs to them.
+
+        Names are those of columns, and left to the job.
+        """
         block = self.in_memory
         if block is not None:
             X = block.X
@@ -210,7 +219,8 @@ class Stream:
                         own[name] = values[block.start : stop]
                         if len(values) < stop:
                             raise InvalidInput(
-                                f"{name} must have an entry for each row of X, got {len(values)} for more than {stop - 1}"
+                                f"{name} must have an entry for each row of X, got {len(values)}"
+                                f" for more than {stop - 1}"
                             )
                 yield block._replace(**own)
 
@@ -248,7 +258,10 @@ class Stream:
         return block
 
     def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
-        """Summarise and merge, on as many threads as `executed` says; results do not depend on them."""
+        """Summarise and merge, on as many threads as `executed` says.
+
+        Results do not depend on them.
+        """
         how = execution()
         if how.passes is not None and name in how.passes:
             return cast(S, how.passes[name])
@@ -265,7 +278,10 @@ class Stream:
         return summary
 
     def take(self, positions: Any) -> Any:
-        """Rows by their positions; one more pass where there is no way to go to them, up to the last of them."""
+        """Rows by their positions.
+
+        One more pass where there is no way to go to them, up to the last of them.
+        """
         if self.pick is not None:
             return self.pick(positions)
         wanted, order = np.unique(np.asarray(positions, np.int64), return_inverse=True)
@@ -395,7 +411,12 @@ def located(work: Work[S], block: Block, plan: Any) -> S:
 def is_lazy(X: Any) -> bool:
     """Whether X comes in blocks: Dask, a list of delayed blocks, paths or a pattern, a callable or an iterator.
 
-    >>> is_lazy("data/*.parquet"), is_lazy(["a.npy", "b.npy"]), is_lazy([[1.0]]), is_lazy(lambda: iter([]))
+    >>> (
+    ...     is_lazy("data/*.parquet"),
+    ...     is_lazy(["a.npy", "b.npy"]),
+    ...     is_lazy([[1.0]]),
+    ...     is_lazy(lambda: iter([])),
+    ... )
     (True, True, False, True)
     """
     try:
@@ -425,7 +446,9 @@ def is_dask(X: Any) -> bool:
 def source_of(
     X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None
 ) -> Source:
-    """Rows as a source, whatever they came in; `y` and `weight` belong to them, given likewise or as arrays (N,).
+    """Rows as a source, whatever they came in.
+
+    `y` and `weight` belong to them, given likewise or as arrays (N,).
 
     Of files only the columns `names` are read, all if None. A callable's blocks may be (X, y) or
     (X, y, weight). What is in memory is one block, and Series of pandas that belong to it are
@@ -442,7 +465,8 @@ def source_of(
     for value, option in ((y, "y"), (weight, "sample_weight")):
         if is_dask(value) or callable(value):
             raise InvalidInput(
-                f"{option} must be an array or the name of a column where X is files, got {shown(value)}"
+                f"{option} must be an array or the name of a column where X is files, got"
+                f" {shown(value)}"
             )
     stream = of_paths(X, names) if is_paths(X) else of_callable(X)
     return stream.with_rows(y, weight)
@@ -513,7 +537,8 @@ def _mapped(path: str) -> Any:
     array = stored_arrays(Path(path), path)[""].data
     if array.ndim not in (1, 2) or array.dtype.kind not in "fiub":
         raise InvalidInput(
-            f"{path}: expected numbers with one or two axes, got {array.dtype} of shape {array.shape}"
+            f"{path}: expected numbers with one or two axes, got {array.dtype} of shape"
+            f" {array.shape}"
         )
     return array
 

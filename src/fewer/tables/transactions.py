@@ -9,7 +9,8 @@ from ..io.formats import check_text, start_of
 from .baskets import ITEMS, ORDERS
 
 MIN_LINES = 6
-"""Lines from which pairs whose first parts repeat, and never are second ones, are taken for a long table."""
+"""Lines from which pairs whose first parts repeat, and never are second ones, are taken for a long
+table."""
 
 
 def open_transactions(file: str) -> tuple[Any, str]:
@@ -90,6 +91,7 @@ def refuse_long(taste: bytes, separator: str, label: str) -> None:
     repeats = len(lines) >= MIN_LINES and len(orders) < len(lines) and not orders & items
     if named or repeats:
         raise InvalidInput(
-            f"{label}: looks like a table with a line for each item ({first}, {second}), not one basket per line; "
-            f"leave out --transactions, and name the columns by --order and --item"
+            f"{label}: looks like a table with a line for each item ({first}, {second}), not one"
+            " basket per line; leave out --transactions, and name the columns by --order and"
+            " --item"
         )

@@ -18,17 +18,18 @@ from .options import BinsOptions
 from .values import place_on_line
 
 MAX_CHOICES = 50_000_000
-"""Bars times runs of equal bins up to which all ends of bars are tried, at 4 bytes each; beyond that neighbours that
-differ least are merged first.
-"""
+"""Bars times runs of equal bins up to which all ends of bars are tried, at 4 bytes each; beyond
+that neighbours that differ least are merged first."""
 COMPARISONS = 4_000_000
 """Pieces looked at between two chances to stop: some hundredths of a second."""
 MERGED_AT_ONCE = 0.25
 """The share of the runs that are merged before the costs of merging are looked at again."""
 CEILING, ROUNDING = 1.0 + 1e-9, 1e-12
-"""How far above the cost of the quick start one may be and still count, relative to it and to the sum of squares."""
+"""How far above the cost of the quick start one may be and still count, relative to it and to the
+sum of squares."""
 COARSE, COARSE_PER_BAR, WORTH_COARSE = 1000, 20, 4
-"""Longer runs by which what follows is bounded, at least and for each bar, and how many times more runs make it pay."""
+"""Longer runs by which what follows is bounded, at least and for each bar, and how many times more
+runs make it pay."""
 LOSS = "squared difference"
 Choices = npt.NDArray[np.int32]
 Pause = tuple[None, None]
@@ -43,7 +44,10 @@ class Runs(NamedTuple):
 
     @classmethod
     def of(cls, x: Vector) -> "Runs":
-        """Runs of equal entries. Some best bars end only where entries change: in between, the cost is concave."""
+        """Runs of equal entries.
+
+        Some best bars end only where entries change: in between, the cost is concave.
+        """
         starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
         return cls(starts, np.diff(np.append(starts, len(x))).astype(np.float64), x[starts])
 
@@ -82,7 +86,10 @@ class Runs(NamedTuple):
 
 @dataclass(frozen=True)
 class Bars:
-    """Distributions that are constant on at most k runs; a unit is a run, named by its first entry."""
+    """Distributions that are constant on at most k runs.
+
+    a unit is a run, named by its first entry.
+    """
 
     space: Atoms
     k: int
@@ -174,7 +181,9 @@ class Room:
         self.costs: Vector | None = None  # of what follows each longer run, by the number of bars
 
     def looked_ahead(self, rounds: int) -> Iterator[Pause]:
-        """Bound what follows by fewer, longer runs, solved from behind; their bars may lower the best known cost.
+        """Bound what follows by fewer, longer runs, solved from behind.
+
+        Their bars may lower the best known cost.
 
         No bars come nearer to the runs than the best ones for the longer runs do to those, less the
         distance between the two.
@@ -239,7 +248,8 @@ def best_bars(histogram: Any, k: int, options: BinsOptions) -> Result:
     x, n = histogram.shares, histogram.shares.size
     if options.solver not in ("auto", "exact"):
         raise InvalidInput(
-            f"contiguous=True is solved exactly: solver must be 'auto' or 'exact', got {options.solver!r}"
+            "contiguous=True is solved exactly: solver must be 'auto' or 'exact', got"
+            f" {options.solver!r}"
         )
 
     def steps() -> Steps:
@@ -262,7 +272,8 @@ def best_bars(histogram: Any, k: int, options: BinsOptions) -> Result:
     notes, runs, most = [result.note], len(Runs.of(x).starts), max(MAX_CHOICES // k, k)
     if runs > most:
         notes.append(
-            f"bars end at {most} of {runs} places, those of the largest steps; others could gain at most the gap"
+            f"bars end at {most} of {runs} places, those of the largest steps; others could gain at"
+            " most the gap"
         )
     starts, stops = result.indices, np.append(result.indices[1:], n)
     weights = np.add.reduceat(result.p, starts)

@@ -164,7 +164,8 @@ class Histogram(NamedTuple):
         array = as_array(counts, "counts")
         if array.ndim != 1 or not array.size:
             raise InvalidInput(
-                f"counts must be a histogram of one dimension with at least one bin, got shape {array.shape}"
+                "counts must be a histogram of one dimension with at least one bin, got shape"
+                f" {array.shape}"
             )
         shares, n = as_shares(array, "counts"), array.size
         with np.errstate(over="ignore"):
@@ -198,8 +199,8 @@ def warn_of_values(counts: Vector, total: float) -> None:
         return
     at = int(np.argmax(fractions))
     sentence = (
-        f"counts are neither whole (there is {counts[at]:g} at index {at}) nor shares that sum to 1 (they sum to "
-        f"{total:g}); numbers that are not counted yet are values, and no counts"
+        f"counts are neither whole (there is {counts[at]:g} at index {at}) nor shares that sum to 1"
+        f" (they sum to {total:g}); numbers that are not counted yet are values, and no counts"
     )
     warnings.warn(sentence, stacklevel=callers_level())
 
@@ -246,7 +247,9 @@ def best_bins(histogram: Histogram, k: int, options: BinsOptions) -> Result:
 
 
 def gaps(positions: Vector | None) -> tuple[Vector | None, int]:
-    """(g, e): how far it is from each position to the next is 2**e g; after the last one as far as in the mean.
+    """(g, e): how far it is from each position to the next is 2**e g.
+
+    After the last one as far as in the mean.
 
     >>> gaps(np.array([0.0, 2.0, 8.0]))
     (array([0.25, 0.75, 0.5 ]), 3)

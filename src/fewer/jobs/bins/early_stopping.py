@@ -27,8 +27,8 @@ def n_validation_rows(F: Moments, validation: Any) -> int:
     share, rows = as_number(validation, "validation"), int(F.A.shape[0])
     if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
         raise InvalidInput(
-            f"validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at least two rows, "
-            f"got {share:g} of {rows} rows"
+            "validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at"
+            f" least two rows, got {share:g} of {rows} rows"
         )
     return int(min(max(round(share * rows), 1), rows - 1))
 

@@ -102,7 +102,10 @@ class Empirical:
     def from_sorted(
         cls, x: Vector, before: Vector, dropped: int = 0, error: float = 0.0
     ) -> "Empirical":
-        """The distribution of sorted values, with the weight before each and of all; equal ones become one."""
+        """The distribution of sorted values, with the weight before each and of all.
+
+        Equal ones become one.
+        """
         starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
         before = before[np.append(starts, x.size)]
         return cls(x[starts], before, before[1:], dropped, error)
@@ -129,7 +132,10 @@ class Empirical:
     def split(
         self, share: float, rng: np.random.Generator
     ) -> tuple["Empirical", "Empirical"] | None:
-        """The distributions of the values but a random share, and of that share; None where one of them is empty."""
+        """The distributions of the values but a random share, and of that share.
+
+        None where one of them is empty.
+        """
         weights = np.diff(self.before)
         whole = bool((weights == np.floor(weights)).all())
         drawn = rng.binomial(weights.astype(np.int64) if whole else 1, share, weights.size)
@@ -169,7 +175,9 @@ class Empirical:
 
     @cached_property
     def squares(self) -> tuple[Vector, Vector] | None:
-        """The middle of what ∫ (P - P(x_t))² dx can be in each cell, and how far it can be off; None without cells.
+        """The middle of what ∫ (P - P(x_t))² dx can be in each cell, and how far it can be off.
+
+        None without cells.
 
         It lies between area² / width and area times the rise of P.
         """
@@ -285,7 +293,10 @@ class BinsSummary:
 
     @classmethod
     def of(cls, block: Block, plan: "str | BinsSummary") -> "BinsSummary":
-        """Count the values of a block (n,) or (n, d); `plan` is the rule for missing ones, or the first pass."""
+        """Count the values of a block (n,) or (n, d).
+
+        `plan` is the rule for missing ones, or the first pass.
+        """
         first, missing = (None, plan) if isinstance(plan, str) else (plan, plan.missing)
         values, kept = read_values(block.X, missing)
         dropped = 0 if kept is None else int((~kept).sum())
@@ -356,7 +367,10 @@ def numbers_of_values(values: Any) -> npt.NDArray[Any]:
 
 
 def read_values(values: Any, missing: str) -> tuple[Vector, npt.NDArray[np.bool_] | None]:
-    """(x, kept): finite numbers (n, d); where rows with missing ones are dropped, which rows were kept."""
+    """(x, kept): finite numbers (n, d).
+
+    Where rows with missing ones are dropped, which rows were kept.
+    """
     array = numbers_of_values(values)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or not array.size:
@@ -368,7 +382,8 @@ def read_values(values: Any, missing: str) -> tuple[Vector, npt.NDArray[np.bool_
     gone = np.isnan(x).any(axis=1)
     if gone.any() and missing == "error":
         raise InvalidInput(
-            f"values has {int(gone.sum())} missing of {len(x)}, the first at index {int(np.argmax(gone))}; "
+            f"values has {int(gone.sum())} missing of {len(x)}, the first at index"
+            f" {int(np.argmax(gone))}; "
             f'fill them, or drop them by missing="drop"'
         )
     infinite = np.isinf(x).any(axis=1)

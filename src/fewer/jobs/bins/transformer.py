@@ -158,7 +158,10 @@ class FewerBins(
         return results[0] if self._one else results
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
-        """Each value replaced by the nearest that was kept, of two as near the lower; in the shape of X."""
+        """Each value replaced by the nearest that was kept, of two as near the lower.
+
+        In the shape of X.
+        """
         check_is_fitted(self)
         if is_lazy(X):
             head = head_of(X)
@@ -196,9 +199,12 @@ def without_gaps(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
     gaps = np.isnan(values)
     if not gaps.any():
         return X, None
-    return put_columns(
-        X, {i: np.where(gaps[:, i], 0.0, values[:, i]) for i in range(values.shape[1])}
-    ), gaps
+    return (
+        put_columns(
+            X, {i: np.where(gaps[:, i], 0.0, values[:, i]) for i in range(values.shape[1])}
+        ),
+        gaps,
+    )
 
 
 def nearest(x: Vector, kept: Vector) -> Vector:

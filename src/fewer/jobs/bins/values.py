@@ -19,11 +19,13 @@ from .empirical import SMALLEST_WIDTH, Empirical
 from .options import BinsOptions
 
 COMPARISONS = 2e8
-"""Comparisons that the dynamic program may cost on a grid that is chosen for it: about half a second."""
+"""Comparisons that the dynamic program may cost on a grid that is chosen for it: about half a
+second."""
 COMPARISONS_PER_SECOND = 4e7
 """... and for each second of a time limit: half of it on a slow machine."""
 MAX_POSITIONS_PER_K, MIN_POSITIONS_PER_K = 5000, 16
-"""With 5000 positions for each one kept, the gap left by the grid is about a millionth of the value."""
+"""With 5000 positions for each one kept, the gap left by the grid is about a millionth of the
+value."""
 FINER = 1.25
 """The limit of width x rise is divided by this, round after round."""
 DEFAULT_BINS = 1000
@@ -137,8 +139,8 @@ def edges_of(P: Empirical, grid: Any, n_bins: Any) -> Vector | None:
         edges = np.append(edges, np.nextafter(edges[-1], np.inf))
     if edges[0] > P.x[0] or edges[-1] < P.x[-1]:
         raise InvalidInput(
-            f"the edges must hold all values: they go from {edges[0]:g} to {edges[-1]:g}, the values from {P.x[0]:g} "
-            f"to {P.x[-1]:g}"
+            f"the edges must hold all values: they go from {edges[0]:g} to {edges[-1]:g}, the"
+            f" values from {P.x[0]:g} to {P.x[-1]:g}"
         )
     return edges
 
@@ -234,7 +236,8 @@ def as_edges(edges: Any, name: str) -> Vector:
     array = as_array(edges, name)
     if array.ndim != 1 or array.size < 2 or not (array[1:] > array[:-1]).all():
         raise InvalidInput(
-            f"{name} must be increasing edges, one more than there are bins, got {array.shape} numbers"
+            f"{name} must be increasing edges, one more than there are bins, got {array.shape}"
+            " numbers"
         )
     return array
 
@@ -282,21 +285,22 @@ def add_doubts(result: Result, grid: Grid, P: Empirical) -> Result:
         most = (math.sqrt(max(result.value, 0.0)) + off) ** 2
         error = most - result.value
         notes.append(
-            f"ranks are off by at most {rank:.2g} (proven), so the value is at most {math.ldexp(most, P.exponent):.6g}"
+            f"ranks are off by at most {rank:.2g} (proven), so the value is at most"
+            f" {math.ldexp(most, P.exponent):.6g}"
         )
     if P.area is not None and P.unknown > 0.0:
         bound, error = max(bound - P.unknown, 0.0), P.unknown
         notes.append(
-            f"the value is exact to within {math.ldexp(error, P.exponent):.2g}: values are counted in "
-            f"{P.x.size - 1} cells"
+            f"the value is exact to within {math.ldexp(error, P.exponent):.2g}: values are counted"
+            f" in {P.x.size - 1} cells"
         )
     doubtful = grid.slack > 0.0 or error > 0.0
     if status is Status.OPTIMAL and doubtful and result.value - bound > TOLERANCE * result.value:
         status = Status.FINISHED
         if grid.slack > 0.0:
             notes.append(
-                f"this is proven best on the grid of {grid.positions.size} positions; any other positions could gain at "
-                f"most the gap"
+                f"this is proven best on the grid of {grid.positions.size} positions; any other"
+                " positions could gain at most the gap"
             )
     note = "; ".join(filter(None, notes))
     return replace(result, bound=bound, status=status, value_se=error, note=note)

@@ -159,7 +159,8 @@ def lines_of(block: Block, plan: LinesPlan) -> tuple[Any, Any, list[Any]]:
     which, what = table.column(plan.order, "order"), table.column(plan.item, "item")
     if which.missing is not None:
         raise InvalidInput(
-            f"column {which.name!r}, row {int(np.argmax(which.missing))}: is missing, there is no order"
+            f"column {which.name!r}, row {int(np.argmax(which.missing))}: is missing, there is no"
+            " order"
         )
     orders = which.values
     later = orders[1:] < orders[:-1]
@@ -180,7 +181,8 @@ def lines_of(block: Block, plan: LinesPlan) -> tuple[Any, Any, list[Any]]:
 def out_of_order(before: Any, after: Any) -> InvalidInput:
     """The error that lines of an order come after those of a later one."""
     return InvalidInput(
-        f"lines in blocks must stand in the order of their orders, got {shown(after)} after {shown(before)}"
+        f"lines in blocks must stand in the order of their orders, got {shown(after)} after"
+        f" {shown(before)}"
     )
 
 

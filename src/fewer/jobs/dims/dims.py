@@ -41,7 +41,8 @@ from .summary import DimsSummary, largest_codes, replace_columns, summary_of_row
 from .units import ColumnUnits, as_costs
 
 MAX_LATTICE_BITS = 13
-"""For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states are listed."""
+"""For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states
+are listed."""
 
 
 @takes(DimsOptions)
@@ -90,7 +91,9 @@ def dims(X: Any, k: Any = None, **options: Any) -> Result:
     A long table, of which one item is out of the question:
 
     >>> import pandas as pd
-    >>> lines = pd.DataFrame({"order": [1, 1, 2, 3, 3, 4], "item": ["tea", "milk", "tea", "rum", "cola", "rum"]})
+    >>> lines = pd.DataFrame(
+    ...     {"order": [1, 1, 2, 3, 3, 4], "item": ["tea", "milk", "tea", "rum", "cola", "rum"]}
+    ... )
     >>> dims(lines, 2, order="order", item="item", exclude=["rum"]).labels.tolist()
     ['tea', 'milk']
 
@@ -100,7 +103,6 @@ def dims(X: Any, k: Any = None, **options: Any) -> Result:
     [0, 1]
     >>> dims(orders, costs=[3.0, 3.0, 1.0, 1.5], budget=4.0).indices.tolist()
     [2, 3]
-
     """
     with DimsOptions.of(options).watched() as own:
         limit = own.limit(k)
@@ -139,7 +141,6 @@ def coverage(
     --------
     >>> coverage([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [0, 1]) == 2 / 3
     True
-
     """
     options = DimsOptions.of(
         {"include": support, "sample_weight": sample_weight, "baseline": baseline}
@@ -277,7 +278,10 @@ class DimsProblem:
         return cls(summary, rows, units, include, exclude, costs)
 
     def rules(self, limit: Any) -> Rules:
-        """What may be chosen: `limit` units, or what a budget of `limit` pays for; what costs nothing is held."""
+        """What may be chosen: `limit` units, or what a budget of `limit` pays for.
+
+        What costs nothing is held.
+        """
         n, costs, include, exclude = len(self.units), self.costs, self.include, self.exclude
         if costs is None:
             k = as_integer(limit, "k", 1, n, self.units.words)
@@ -293,7 +297,8 @@ class DimsProblem:
             least = float(costs.min())
             if least > room:
                 raise InvalidInput(
-                    f"a budget of {budget:g} pays for none of the {self.units.words}: the cheapest costs {least:g}"
+                    f"a budget of {budget:g} pays for none of the {self.units.words}: the cheapest"
+                    f" costs {least:g}"
                 )
             if spent > room:
                 raise InvalidInput(
@@ -304,7 +309,8 @@ class DimsProblem:
         if not rules.include.size and rules.most_held == 0:
             least = float(rules.prices[rules.open].min())
             raise InvalidInput(
-                f"a budget of {limit:g} pays for none of what exclude leaves: the cheapest costs {least:g}"
+                f"a budget of {limit:g} pays for none of what exclude leaves: the cheapest costs"
+                f" {least:g}"
             )
         return rules
 
@@ -378,7 +384,10 @@ def rules_left(rules: Rules, free: Indices) -> Rules:
 
 
 def reachable_states(rows: StateRows, rules: Rules) -> States:
-    """The distinct states; with the origin, of no mass, where what may be chosen reaches none of them."""
+    """The distinct states.
+
+    With the origin, of no mass, where what may be chosen reaches none of them.
+    """
     seen = rows.states()
     used = sp.csr_array(
         (np.ones(seen.rows.nnz), seen.rows.indices, seen.rows.indptr), seen.rows.shape

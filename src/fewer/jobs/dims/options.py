@@ -11,14 +11,15 @@ from ...options import OneOf, Options, as_solver, option
 OBJECTIVES = {"kl": "KL", "l2": "squared distance"}
 """Objectives, and what their loss is called."""
 CHOSEN = (
-    "Columns to keep in any case, and columns never to keep: a row that uses one of those is not covered. "
-    "With `units` a column means its whole unit, and the label of a unit may be given too."
+    "Columns to keep in any case, and columns never to keep: a row that uses one of those is not"
+    " covered. With `units` a column means its whole unit, and the label of a unit may be given"
+    " too."
 )
 LONG = (
-    "X is a long table, a line for each item of an order; these columns say which order and which item. "
-    "The items are the columns then, the most frequent first. Of lines without an item, "
-    'missing="drop" drops the whole order, for what it held is unknown, and "category" counts the unknown '
-    "item as one more, named None."
+    "X is a long table, a line for each item of an order; these columns say which order and which"
+    " item. The items are the columns then, the most frequent first. Of lines without an item,"
+    ' missing="drop" drops the whole order, for what it held is unknown, and "category" counts the'
+    " unknown item as one more, named None."
 )
 
 
@@ -30,16 +31,17 @@ class DimsOptions(Options):
     units: Any = option(
         None,
         "array of shape (n,), mapping or Series, optional",
-        "A label for each column, by position or by name. The columns of a label are chosen together "
-        "or not at all: the dummies of one variable, the items of one supplier. A column without a "
-        "label is a unit of its own. A table with labels needs no dummies: its columns are the units.",
+        "A label for each column, by position or by name. The columns of a label are chosen"
+        " together or not at all: the dummies of one variable, the items of one supplier. A column"
+        " without a label is a unit of its own. A table with labels needs no dummies: its columns"
+        " are the units.",
     )
     costs: Any = option(
         None,
         "array of shape (n,), mapping or Series, optional",
-        "What each column costs, at least 0: shelf metres, minutes of a questionnaire. The chosen "
-        "columns cost at most `budget` together. A unit costs the sum of its columns; a mapping may "
-        "also say what a unit costs.",
+        "What each column costs, at least 0: shelf metres, minutes of a questionnaire. The chosen"
+        " columns cost at most `budget` together. A unit costs the sum of its columns; a mapping"
+        " may also say what a unit costs.",
     )
     budget: float | None = option(
         None, "float, optional", "What may be spent on `costs`, instead of k."
@@ -51,22 +53,23 @@ class DimsOptions(Options):
     baseline: Any = option(
         "auto",
         '{"auto", "zero", "mode"}, mapping or array of shape (n,)',
-        "What counts as absent: zero, each column's most frequent value, one for each name of a "
-        'mapping, or one code for each column. "auto" is zero, and the most frequent one of columns '
-        "of labels; so it is for names that a mapping lacks.",
+        "What counts as absent: zero, each column's most frequent value, one for each name of a"
+        ' mapping, or one code for each column. "auto" is zero, and the most frequent one of'
+        " columns of labels; so it is for names that a mapping lacks.",
     )
     include: Any = option((), "list of names or int", CHOSEN)
     exclude: Any = option((), "list of names or int", CHOSEN)
     missing: str = option(
         "error",
         OneOf("error", "drop", "impute", "category"),
-        "How to treat missing values: raise an error, drop their rows, use the column's most frequent "
-        "value, or a label of their own. `note` says how many there were.",
+        "How to treat missing values: raise an error, drop their rows, use the column's most"
+        " frequent value, or a label of their own. `note` says how many there were.",
     )
     columns: Any = option(
         None,
         "mapping or list of names, optional",
-        'What columns of a table are, {"grade": "category", "id": "ignore"}, or the only ones to use.',
+        'What columns of a table are, {"grade": "category", "id": "ignore"}, or the only ones to'
+        " use.",
     )
     order: Any = option(None, "name, optional", LONG)
     item: Any = option(None, "name, optional", LONG)
@@ -89,8 +92,8 @@ class DimsOptions(Options):
     time_limit: float | None = option(
         None,
         "float, optional",
-        "Wall time in seconds, but for compiling. Rows are read and folded first, whatever the limit; "
-        "then a search goes on until it is over or the optimum is proven.",
+        "Wall time in seconds, but for compiling. Rows are read and folded first, whatever the"
+        " limit; then a search goes on until it is over or the optimum is proven.",
     )
 
     def check(self) -> None:

@@ -66,9 +66,12 @@ class FewerDims(
     --------
     >>> orders = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
     >>> selector = FewerDims(k=2).fit(orders)
-    >>> selector.indices_.tolist(), round(selector.coverage_, 3), selector.score([[0, 1, 0, 0], [0, 1, 1, 0]])
+    >>> (
+    ...     selector.indices_.tolist(),
+    ...     round(selector.coverage_, 3),
+    ...     selector.score([[0, 1, 0, 0], [0, 1, 1, 0]]),
+    ... )
     ([0, 1], 0.6, 0.5)
-
     """
 
     distribution_: Any = Learned("distribution")
@@ -116,7 +119,9 @@ class FewerDims(
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
     ) -> "FewerDims":
-        """Learn from more rows of a stream: distinct states with their counts are kept; y is ignored.
+        """Learn from more rows of a stream: distinct states with their counts are kept.
+
+        y is ignored.
 
         Where they exceed an eighth of `max_memory`, rare ones are left out and `bound_` allows for
         them. Columns of labels may have new ones later. Columns are chosen when the answer is asked

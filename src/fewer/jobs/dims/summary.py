@@ -22,7 +22,8 @@ from ...tables.source import Block, Source
 from .options import DimsOptions
 
 BYTES_PER_ENTRY, BYTES_PER_STATE = 5, 24
-"""What an entry of a state takes, and a state beside its entries; merging takes some times as much."""
+"""What an entry of a state takes, and a state beside its entries; merging takes some times as much.
+"""
 MEMORY_SHARE = 0.125
 """The share of `max_memory` that states may take: merging holds several lists of them."""
 HEAD_ROWS = 1024
@@ -65,10 +66,10 @@ class DimsSummary:
     """Rows of small codes as states, a CSR table (s, n), with their weights (s,), and what is only counted.
 
     `names` (n,) are those of the columns or None; `levels` the labels of each column
-    whose codes are no numbers, and `masses` the weights of these labels, lost states included. `rows` were read, of which `dropped` had missing values. `heavy` is the weight
-    of states that use more than `plan.most` columns, which no face holds; `lost` the weight of rare
-    ones that did not fit into the memory: any face may hold them. `largest` (n,) are the largest
-    codes.
+    whose codes are no numbers, and `masses` the weights of these labels, lost states included.
+    `rows` were read, of which `dropped` had missing values. `heavy` is the weight of states that
+    use more than `plan.most` columns, which no face holds; `lost` the weight of rare ones that did
+    not fit into the memory: any face may hold them. `largest` (n,) are the largest codes.
     """
 
     table: Any
@@ -176,7 +177,10 @@ class DimsSummary:
 
     @property
     def labelled(self) -> list[int]:
-        """The columns of labels; others may have `levels` too, where a missing value is a category."""
+        """The columns of labels.
+
+        Others may have `levels` too, where a missing value is a category.
+        """
         schema = self.plan.schema
         if schema is None:
             return []
@@ -208,7 +212,10 @@ class DimsSummary:
         return labels[code] if code < len(labels) else None
 
     def codes_of(self, X: Any) -> Any:
-        """The rows of another table with these columns as codes, CSR; labels not met before are no baseline."""
+        """The rows of another table with these columns as codes, CSR.
+
+        Labels not met before are no baseline.
+        """
         table, schema = Table.of(X), self.plan.schema
         assert schema is not None  # noqa: S101 - it was read from a table
         if table.names != self.names:
@@ -238,8 +245,8 @@ class DimsSummary:
             place = self.labelled[0]
             labels = self.levels[place]
             raise InvalidInput(
-                f"column {shown(names[place])} holds labels, none of which is zero; give baseline='mode', or "
-                f"baseline={{{names[place]!r}: {labels[0]!r}}} for one of them"
+                f"column {shown(names[place])} holds labels, none of which is zero; give"
+                f" baseline='mode', or baseline={{{names[place]!r}: {labels[0]!r}}} for one of them"
             )
         moved = np.array(self.labelled if rule == "auto" else range(n), np.int64)
         if rule != "zero" and moved.size:
@@ -262,7 +269,8 @@ class DimsSummary:
             if codes:
                 return codes[0]
             raise InvalidInput(
-                f"baseline: column {shown(name)} has no label {shown(label)}; it has {quoted(list(labels))}"
+                f"baseline: column {shown(name)} has no label {shown(label)}; it has"
+                f" {quoted(list(labels))}"
             )
         whole = isinstance(label, (int, np.integer, float)) and float(label).is_integer()
         if whole and 0 <= label < MOST_CODES:
@@ -276,14 +284,18 @@ class DimsSummary:
         share = self.lost_share
         if objective != "kl":
             raise InvalidInput(
-                f"l2 needs all states, but rare ones of share {share:.2g} did not fit into the memory; raise max_memory"
+                f"l2 needs all states, but rare ones of share {share:.2g} did not fit into the"
+                " memory; raise max_memory"
             )
         inside = math.exp(-result.value) * (1.0 - share)
         value = -math.log(inside) if inside > 0 else math.inf
         most = 1.0 if result.bound is None else math.exp(-result.bound) * (1.0 - share) + share
         bound = min(max(-math.log(min(most, 1.0)), 0.0), value)
         status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
-        lost = f"rare states of share {share:.3g} did not fit into the memory; the bound allows for them"
+        lost = (
+            f"rare states of share {share:.3g} did not fit into the memory; the bound allows for"
+            " them"
+        )
         note = "; ".join(filter(None, (result.note, lost)))
         return replace(result, value=value, bound=bound, status=status, note=note)
 
@@ -356,8 +368,8 @@ def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Indic
         row = wrong if rows is None else int(rows[wrong])
         ignored, labels = (Fix("columns", {name: kind}) for kind in ("ignore", "category"))
         raise InvalidInput(
-            f"column {shown(name)}, row {row}: expected a small whole number, a label or a truth value, got "
-            f"{values[wrong]:g}; {ignored} leaves it out, {labels} takes it as labels",
+            f"column {shown(name)}, row {row}: expected a small whole number, a label or a truth"
+            f" value, got {values[wrong]:g}; {ignored} leaves it out, {labels} takes it as labels",
             fixes=[ignored, labels],
         )
     return values.astype(np.int64)
@@ -381,7 +393,9 @@ def largest_codes(table: Any) -> Indices:
 
 
 def heaviest_codes(table: Any, weights: Vector) -> Indices:
-    """The code of largest weight in each column; of equals the smallest. O(nnz log nnz), never dense.
+    """The code of largest weight in each column; of equals the smallest.
+
+    O(nnz log nnz), never dense.
 
     >>> heaviest_codes(as_table([[2, 1], [0, 1], [2, 0], [0, 1]]), np.ones(4)).tolist()
     [0, 1]
@@ -406,7 +420,8 @@ def as_codes(baseline: Any, n: int) -> Indices:
     codes = as_numbers(baseline, "baseline")
     if codes.shape != (n,) or codes.dtype.kind not in "iub":
         raise InvalidInput(
-            f"baseline must be 'zero', 'mode' or {n} non-negative integers, got {codes.dtype} of shape {codes.shape}"
+            f"baseline must be 'zero', 'mode' or {n} non-negative integers, got {codes.dtype} of"
+            f" shape {codes.shape}"
         )
     low, high = int(codes.min()), int(codes.max())
     if low < 0 or high >= MOST_CODES:
@@ -430,7 +445,8 @@ def unite_levels(parts: Sequence[DimsSummary]) -> Sequence[DimsSummary]:
     for schema in schemas[1:]:
         if (schema.names, schema.kinds) != (schemas[0].names, schemas[0].kinds):
             raise InvalidInput(
-                "all blocks must have the same columns of the same kinds; say what they are by columns="
+                "all blocks must have the same columns of the same kinds; say what they are by"
+                " columns="
             )
     changed: dict[int, Labels] = {}
     for place, labels in parts[0].levels.items():
@@ -458,7 +474,10 @@ def relabel(part: DimsSummary, levels: Mapping[int, Labels]) -> DimsSummary:
 
 
 def translate(codes: Indices, labels: Iterable[Any], others: Labels) -> Indices:
-    """Codes of labels as codes of others, where those not among them are one more; -1 is no label."""
+    """Codes of labels as codes of others, where those not among them are one more.
+
+    -1 is no label.
+    """
     code = {label: at for at, label in enumerate(others)}
     table = [code.get(label, len(others)) for label in labels]
     return np.array([*table, code.get(None, len(others))], np.int64)[codes]

@@ -36,7 +36,10 @@ class ColumnUnits:
     def of(
         cls, units: Any, names: Sequence[Any] | None, n: int, alone: Collection[int] = ()
     ) -> "ColumnUnits":
-        """From an array of labels, a mapping of names or a Series; columns without a label, and `alone`, are units."""
+        """From an array of labels, a mapping of names or a Series.
+
+        Columns without a label, and `alone`, are units.
+        """
         if units is None:
             return cls(np.arange(n))
         labels = labels_of_columns(by_name(units, names), names, n)
@@ -98,8 +101,8 @@ class ColumnUnits:
         size: int = rows.size(columns)
         if size > MOST_CODES:
             raise InvalidInput(
-                f"units: the columns of {shown(self.labels[unit])} have {size:.3g} states together, more than the 2^31 "
-                f"that objective='l2' can tell apart; use objective='kl'"
+                f"units: the columns of {shown(self.labels[unit])} have {size:.3g} states together,"
+                " more than the 2^31 that objective='l2' can tell apart; use objective='kl'"
             )
         return size
 

@@ -56,7 +56,10 @@ def in_own_units(result: Result, unit: int) -> Result:
     """Bring values into the units of X, times 2^unit; what has no bound is not proven."""
     value, note, bound = times_power_of_two(result.value, unit), result.note, result.bound
     if (result.value > 0) != (0 < value < math.inf):
-        lost = f"the value is {result.value:g} times 2^{unit} in the units of X, beyond what float64 holds"
+        lost = (
+            f"the value is {result.value:g} times 2^{unit} in the units of X, beyond what float64"
+            " holds"
+        )
         note, bound = "; ".join(filter(None, [note, lost])), None  # a bound would tell nothing
     with np.errstate(over="ignore"):
         history = np.ldexp(result.history, unit)

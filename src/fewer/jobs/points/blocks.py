@@ -75,7 +75,10 @@ def _in_passes(source: Source, k: int, options: PointsOptions, most: bool) -> An
 
 
 def streamed_plan(block: Block, k: Any, options: PointsOptions) -> PointsPlan:
-    """Decide how the rows of a stream are encoded, scaled and compared; `rng` of the options is a seed."""
+    """Decide how the rows of a stream are encoded, scaled and compared.
+
+    `rng` of the options is a seed.
+    """
     weight = options.sample_weight if isinstance(options.sample_weight, str) else None
     options = options.replace(sample_weight=weight)
     first = FirstPlan.of(block.X, as_integer(k, "k", 1), options, options.rng)
@@ -84,7 +87,10 @@ def streamed_plan(block: Block, k: Any, options: PointsOptions) -> PointsPlan:
 
 
 def _as_they_came(rows: Any, head: Any) -> Any:
-    """Return kept rows that candidates have as they came; None where others have to be read again for them."""
+    """Return kept rows that candidates have as they came.
+
+    None where others have to be read again for them.
+    """
     if rows is None or not isinstance(head, np.ndarray) or head.ndim != 2:
         return None
     exact = head.dtype.itemsize <= (8 if head.dtype.kind == "f" else 4)
@@ -143,7 +149,10 @@ def _of_draws(
     if summary.plan.options.similarity == "cosine" or plan.comparison.similarity.power:
         off = (1.0 + math.sqrt(2.0 * math.log(1.0 / MISSED))) / math.sqrt(m)
         reach = math.sqrt(max(answer.result.value, 0.0)) + off
-        note += f"; with probability {1 - MISSED:.0%} the MMD of the points to all rows is at most {reach:.3g}"
+        note += (
+            f"; with probability {1 - MISSED:.0%} the MMD of the points to all rows is at most"
+            f" {reach:.3g}"
+        )
     return answer._replace(result=_unproven(answer.result, note, bound=None))
 
 
@@ -167,8 +176,9 @@ def _of_coreset(summary: Coreset, k: int, options: PointsOptions, seed: int, mos
     result = answer.result
     most_mmd = math.sqrt(max(result.value, 0.0)) + summary.error
     note = (
-        f"one pass: {len(sample.weights)} weighted rows stand for all {sample.size}, at an MMD of at most "
-        f"{summary.error:.3g}; the MMD of the points to all rows is at most {most_mmd:.3g} (proven)"
+        f"one pass: {len(sample.weights)} weighted rows stand for all {sample.size}, at an MMD of"
+        f" at most {summary.error:.3g}; the MMD of the points to all rows is at most {most_mmd:.3g}"
+        " (proven)"
     )
     place = np.argsort(sample.at(np.arange(len(sample.weights))))
     at = place[np.searchsorted(sample.at(place), result.indices)]

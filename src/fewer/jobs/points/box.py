@@ -23,13 +23,15 @@ from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target, WorkPlan
 if TYPE_CHECKING:
     from .solve import PreparedRows
 
-# Tuned on the inputs of docs/points.md: values, and seconds beside those of the call without `move`.
+# Tuned on the inputs of docs/points.md: values, and seconds beside those of the call without
+# `move`.
 TIMES_DEFAULT = 3.5
 """What moving may cost, in units of what choosing the rows costs."""
 SEARCH_WORK, SEARCH_WORK_PER_POINT = 2e9, 4e7
 """The work of choosing rows beside comparing them, about, and for each of k."""
 WORK_PER_VARIABLE, WORK_PER_EVALUATION = 5e3, 1e7
-"""What an evaluation costs beside comparing points and rows: for each place and column in L-BFGS-B, and in any case."""
+"""What an evaluation costs beside comparing points and rows: for each place and column in L-BFGS-B,
+and in any case."""
 FEWEST_EVALUATIONS, MOST_EVALUATIONS = 60, 1000
 """How often value and gradient are computed, at least and at most."""
 EVALUATIONS = 100
@@ -39,7 +41,8 @@ MAX_WORK = 2 * 10**11
 MAX_SEATS = 4000
 """Rows among which places for points are looked for, at most."""
 TIME_SHARE = 0.8
-"""The share of what is left of a time limit that moving may take; judging the answer takes the rest."""
+"""The share of what is left of a time limit that moving may take; judging the answer takes the
+rest."""
 STOPPED = {"": Status.FINISHED, "time": Status.TIME_LIMIT, "callback": Status.CALLBACK}
 
 
@@ -64,7 +67,8 @@ class MovingColumns(NamedTuple):
             movable = encoding.movable
             if not movable:
                 raise InvalidInput(
-                    "move needs a column of numbers: categories and dates never move, and X has no other"
+                    "move needs a column of numbers: categories and dates never move, and X has no"
+                    " other"
                 )
             columns = np.array([column for column, *_ in movable])
             names, places = [name for _, name, *_ in movable], [place for *_, place, _ in movable]
@@ -79,7 +83,10 @@ class MovingColumns(NamedTuple):
         return cls(columns, names, places, low - shift[columns], high - shift[columns])
 
     def box(self, comparison: Comparison, rows: Any) -> Box:
-        """Bring the box into the space where rows are compared; points begin at `rows` (k, d) there."""
+        """Bring the box into the space where rows are compared.
+
+        Points begin at `rows` (k, d) there.
+        """
         ends, own = np.zeros((2, rows.shape[1])), np.array([self.low, self.high])
         closed = np.isfinite(own)
         ends[:, self.columns] = np.where(closed, own, 0.0)
@@ -171,7 +178,10 @@ class Journey(NamedTuple):
         return self.options.weights(len(self.weights))
 
     def travel(self, at: Indices) -> tuple[Descent, float, float, Vector, str]:
-        """Descend, and judge where it ends; the points stay where that is no better. They begin at candidates `at`."""
+        """Descend, and judge where it ends; the points stay where that is no better.
+
+        They begin at candidates `at`.
+        """
         target, box, rows = self.target, self.box, dense(self.own.rows)
         assert target.rows is not None  # noqa: S101 - targets of rows in memory
         plan = replace(target.rows.plan, k=len(self.weights))
@@ -209,7 +219,10 @@ class Journey(NamedTuple):
         return weights, *target.judge(every, weights)
 
     def seats(self) -> Seats | None:
-        """Find some of the rows to choose from, where points may be put; None where columns stay as in the row."""
+        """Find some of the rows to choose from, where points may be put.
+
+        None where columns stay as in the row.
+        """
         F, own = self.target.F, self.own.labels
         if len(self.box.columns) < F.rows.shape[1]:
             return None

@@ -35,15 +35,15 @@ class ClassifierOptions(PointsOptions):
     gamma: Any = option(
         "cv",
         'float or {"median", "scale", "cv"}',
-        'The bandwidth, or a rule for it. "cv" takes the multiple of the median with the lowest cross-validated 1-NN '
-        "error.",
+        'The bandwidth, or a rule for it. "cv" takes the multiple of the median with the lowest'
+        " cross-validated 1-NN error.",
         as_gamma,
     )
     refine: bool = option(
         True,
         "bool",
-        "Whether points are then swapped for other rows as long as that lowers a margin loss of the nearest-point rule "
-        "on X. This lowers the error and raises MMD a little.",
+        "Whether points are then swapped for other rows as long as that lowers a margin loss of the"
+        " nearest-point rule on X. This lowers the error and raises MMD a little.",
         as_flag,
     )
 
@@ -165,7 +165,9 @@ class FewerPointsClassifier(
         return np.asarray(self.labels_[self._scores(X)[1]])
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """How likely each class is, by the nearest point of each, (n, classes); the likeliest one is `predict`.
+        """How likely each class is, by the nearest point of each, (n, classes).
+
+        The likeliest one is `predict`.
 
             P(c | x) = s_c / Σ s_c',   s_c the similarity of x to the most similar point of class c
 

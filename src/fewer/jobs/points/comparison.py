@@ -20,7 +20,10 @@ from .sample import Sample
 
 STANDARDIZED = "columns were scaled to mean 0 and standard deviation 1 (standardize)"
 MEANS_ONLY = {
-    "cosine": "cosine compares means of rows of length one only: clusters can be missed; rbf on such rows sees them",
+    "cosine": (
+        "cosine compares means of rows of length one only: clusters can be missed; rbf on such rows"
+        " sees them"
+    ),
     "linear": "linear compares the means of the rows only: clusters can be missed; rbf sees them",
 }
 """What similarities that are inner products do not see."""
@@ -86,7 +89,9 @@ class ColumnMoments:
 
 @dataclass(frozen=True, eq=False)
 class Standardization:
-    """z = (x 2^-exponent - mean) / spread for each column; the exponents are 0 for columns of ordinary size.
+    """z = (x 2^-exponent - mean) / spread for each column.
+
+    The exponents are 0 for columns of ordinary size.
 
     exponent, mean, spread: (d,). Sparse columns are not shifted.
 
@@ -119,7 +124,10 @@ class Standardization:
         *,
         spreads: bool = True,
     ) -> "Standardization":
-        """Shift columns to mean 0 and scale them to standard deviation 1, or not; beyond `numbers` they are codes."""
+        """Shift columns to mean 0 and scale them to standard deviation 1, or not.
+
+        Beyond `numbers` they are codes.
+        """
         p = len(columns.mean) if numbers is None else numbers
         mean, spread = np.zeros(len(exponent)), np.ones(len(exponent))
         flat = columns.low[:p] == columns.high[:p]
@@ -190,7 +198,8 @@ class Comparison(NamedTuple):
         """Encode and scale new rows."""
         if sp.issparse(X) and (self.encoding is not None or not self.similarity.sparse):
             raise InvalidInput(
-                "X must be dense, as the rows were that the points were chosen from; got a sparse matrix"
+                "X must be dense, as the rows were that the points were chosen from; got a sparse"
+                " matrix"
             )
         rows = X if self.encoding is None else self.encoding(X)
         return self.scaled(rows if dtype is None else rows.astype(dtype))

@@ -59,7 +59,10 @@ class PointsEstimator(Estimator):
         return y if by_label else None
 
     def _checked(self, X: Any, reset: bool = True) -> Any:
-        """Check X as scikit-learn does: a table by its names; arrays as float32 or float64, dense or CSR."""
+        """Check X as scikit-learn does: a table by its names.
+
+        Arrays as float32 or float64, dense or CSR.
+        """
         if is_lazy(X):
             X = source_of(X) if isinstance(X, Iterator) else X
             self._checked(head_of(X), reset)
@@ -83,7 +86,10 @@ class PointsEstimator(Estimator):
         return answer
 
     def _kept(self, answer: Answer, X: Any) -> Result:
-        """Set what is not read from the result, and return that; `X` holds the rows where it does not."""
+        """Set what is not read from the result, and return that.
+
+        `X` holds the rows where it does not.
+        """
         result, comparison = answer.result, answer.comparison
         self._encoding = comparison.encoding
         self.mean_, self.scale_ = comparison.means_and_scales
@@ -108,7 +114,8 @@ class TransformerOptions(PointsOptions):
     by_label: bool = option(
         False,
         "bool",
-        "Whether y holds classes, each of which gets points of its own: similarities across classes are zero.",
+        "Whether y holds classes, each of which gets points of its own: similarities across classes"
+        " are zero.",
         as_flag,
     )
 
@@ -173,7 +180,9 @@ class FewerPoints(
         target: Any = None,
         target_weight: npt.ArrayLike | str | None = None,
     ) -> "FewerPoints":
-        """Choose the points; y is ignored unless `by_label`: then similarities across its classes are zero.
+        """Choose the points.
+
+        y is ignored unless `by_label`: then similarities across its classes are zero.
 
         What is said of single rows is given here: `include`, `exclude`, `groups`, and a `target`;
         see `points`.
@@ -223,7 +232,10 @@ class FewerPoints(
         return self._kept(choice, None)
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
-        """Compute the similarity of each row to each point, (n, k); of data in blocks block by block, when asked for."""
+        """Compute the similarity of each row to each point, (n, k).
+
+        Of data in blocks block by block, when asked for.
+        """
         check_is_fitted(self)
         if is_lazy(X):
             return lazily(X, self._similarities, len(self.indices_))  # type: ignore[no-any-return]
@@ -240,7 +252,10 @@ class FewerPoints(
         return np.asarray(comparison.similarity(rows, few), np.float64)
 
     def assign(self, X: Any) -> npt.NDArray[np.int64]:
-        """Find the most similar point of each row, as a position in `indices_` and `points_`, (n,); see `fewer.assign`."""
+        """Find the most similar point of each row, as a position in `indices_` and `points_`, (n,).
+
+        See `fewer.assign`.
+        """
         if is_lazy(X):
             return lazily(X, self.assign, None, np.int64)  # type: ignore[no-any-return]
         return first_best(self._similarities(X)).astype(np.int64)
@@ -276,8 +291,8 @@ class SamplerOptions(PointsOptions):
     by_label: bool = option(
         True,
         "bool",
-        "Whether each class of y gets points of its own. With False, y is only returned for the kept rows; it may be "
-        "continuous.",
+        "Whether each class of y gets points of its own. With False, y is only returned for the"
+        " kept rows; it may be continuous.",
         as_flag,
     )
 
@@ -285,7 +300,9 @@ class SamplerOptions(PointsOptions):
 class FewerSampler(
     PointsEstimator, options=SamplerOptions, withheld=("move", *GROUP_LIMITS, *WEIGHT_LIMITS)
 ):
-    """k rows that represent all rows in MMD, with their labels: a sampler for imbalanced-learn; see `points`.
+    """k rows that represent all rows in MMD, with their labels: a sampler for imbalanced-learn.
+
+    See `points`.
 
     In a pipeline of imbalanced-learn it takes effect in `fit` only. It has no `transform`: for the
     similarities to the points use `FewerPoints`.

@@ -20,7 +20,8 @@ MAX_TILE = 2**20
 MAX_WITNESSED = 20_000
 """Rows over which the mean of the witness function is taken, at most; evenly spaced beyond."""
 POOL, POOL_PER_CRITICISM = 2000, 50
-"""Rows among which criticisms are spread out: so many of the worst, at least, and for each that is asked for."""
+"""Rows among which criticisms are spread out: so many of the worst, at least, and for each that is
+asked for."""
 DEPENDENT = 1e-9
 """Eigenvalues of the points' similarities below this share of the largest count as zero."""
 

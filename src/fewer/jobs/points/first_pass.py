@@ -29,7 +29,10 @@ MOVED = (
     "data in blocks; choose some hundred rows of them first, then move points among these, "
     "points(kept.rows, k, sample_weight=kept.weights, move=True)"
 )
-OTHER_TARGET = "data in blocks; choose some thousand rows of them first, then of these those that stand for the target"
+OTHER_TARGET = (
+    "data in blocks; choose some thousand rows of them first, then of these those that stand for"
+    " the target"
+)
 CANDIDATES_PER_POINT = 4
 """Candidates for each point, at least."""
 MAX_KEPT_CELLS = 2**20

@@ -26,9 +26,11 @@ MEMORY = 20
 MIN_GAIN = 5e-6
 """The share of the first value that a step must gain, else the points stay."""
 FIRST_EVALUATIONS, ROUND_EVALUATIONS, FEWEST_EVALUATIONS = 500, 150, 40
-"""Evaluations of the first descent and of those after points were put elsewhere, at most; and the least for one."""
+"""Evaluations of the first descent and of those after points were put elsewhere, at most; and the
+least for one."""
 ENOUGH, IDLE_ROUNDS = 1e-3, 3
-"""Rounds in a row that gain less than this share of the value, after which points are put elsewhere no more."""
+"""Rounds in a row that gain less than this share of the value, after which points are put elsewhere
+no more."""
 LEAST_WEIGHT = 0.05
 """Weights below this share of the mean weight count as so much in the unit of a point's steps."""
 
@@ -68,7 +70,8 @@ SLOPES = {
     "matern52": Slope(_matern52, lambda gamma: gamma, lambda gamma: 5.0 / 3.0 * gamma**2),
     "rbf": Slope(_rbf, math.sqrt, lambda gamma: 2.0 * gamma),
 }
-"""Similarities whose points can move: the others have kinks, see means only, or compare what has no place."""
+"""Similarities whose points can move: the others have kinks, see means only, or compare what has no
+place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +83,8 @@ class MovingMMD:
     By the envelope theorem the gradient in Y is that at the best w, held fixed. In units of the
     bandwidth, less the `centre` (m,), `rows` (n, m + 2) are rows z beside ‖z‖² and 1, so that one
     product with points gives -‖y - z‖², and `sums` (n, m + 1) are t z beside t, so that another
-    gives all sums. `offsets` (k, n) and `own_offsets` (k, k) are what columns that stay, and classes,
-    add to the squared distances; None where there are none.
+    gives all sums. `offsets` (k, n) and `own_offsets` (k, k) are what columns that stay, and
+    classes, add to the squared distances; None where there are none.
     """
 
     similarity: Similarity
@@ -200,7 +203,9 @@ class _Stop(Exception):  # noqa: N818 - an end, not an error
 
 
 class Descent:
-    """The best places so far, with value and weights, and the way there; values are in units of the first one.
+    """The best places so far, with value and weights, and the way there.
+
+    Values are in units of the first one.
 
     A point of weight w moves in units of 1 / √w bandwidths: the Hessian of its place grows with w.
     """

@@ -132,7 +132,7 @@ class Coreset:
 def herd(gram: Vector, mean: Vector, count: int) -> Indices:
     """Choose rows by kernel herding without repetition: each next one is where the mean is least represented.
 
-    >>> gram = np.exp(-np.subtract.outer([0.0, 0.1, 5.0], [0.0, 0.1, 5.0]) ** 2)
+    >>> gram = np.exp(-(np.subtract.outer([0.0, 0.1, 5.0], [0.0, 0.1, 5.0]) ** 2))
     >>> herd(gram, gram.mean(axis=1), 2).tolist()
     [1, 2]
     """

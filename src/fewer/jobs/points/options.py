@@ -68,8 +68,8 @@ def as_ends(pair: Any, width: int | tuple[()] = ()) -> tuple[Vector, Vector]:
         ordered = False
     if not ordered:
         raise InvalidInput(
-            "move must be True, False, 'free', a pair (low, high) of numbers or of one number for each column of "
-            f"numbers with low <= high, or such pairs by column, got {shown(pair)}"
+            "move must be True, False, 'free', a pair (low, high) of numbers or of one number for"
+            f" each column of numbers with low <= high, or such pairs by column, got {shown(pair)}"
         )
     return low.astype(np.float64), high.astype(np.float64)
 

@@ -114,7 +114,8 @@ def split_evenly(X: Any, k: int, **options: Any) -> tuple[Indices, Indices]:
         raise InvalidInput(f"{fixed[0]} is not for a split: its rows count alike, and stay rows")
     if options.get("missing") == "drop":
         raise InvalidInput(
-            "missing='drop' would leave rows in neither part; use 'impute' or 'category', or drop them"
+            "missing='drop' would leave rows in neither part; use 'impute' or 'category', or drop"
+            " them"
         )
     X = gathered(X)
     second = points(X, k, equal_weights=True, **options).indices

@@ -57,7 +57,10 @@ class Margins:
         self.first, self.owner, self.second = _two_least(by_class(distances, kin))
 
     def replace(self, out: int, d: Narrow, kin: npt.NDArray[np.bool_]) -> None:
-        """Put a newcomer in the place of a point; only the rows that either is near to are looked at again."""
+        """Put a newcomer in the place of a point.
+
+        Only the rows that either is near to are looked at again.
+        """
         leaving = self.distances[out] <= np.where(self.kin[out], *self.second)
         at = np.flatnonzero(leaving | (d <= np.where(kin, *self.second)))
         self.distances[out], self.kin[out] = d, kin
@@ -100,7 +103,9 @@ def swap_points(
     rng: np.random.Generator,
     deadline: Deadline,
 ) -> Indices:
-    """Swap points (k,) for other rows, each swap lowering the loss; rows with much loss are tried first.
+    """Swap points (k,) for other rows, each swap lowering the loss.
+
+    Rows with much loss are tried first.
 
     rows: (n, d), codes, weights: (n,). Past the deadline the swaps end.
     """

@@ -34,7 +34,8 @@ from .options import GROUP_LIMITS, PointsOptions
 from .sample import Sample
 
 MAX_FLOAT_CLASSES, MIN_ROWS_PER_FLOAT_CLASS = 20, 10
-"""Different floats beyond which they are no labels where they have fractions, or fewer rows for each than this."""
+"""Different floats beyond which they are no labels where they have fractions, or fewer rows for
+each than this."""
 PRECISIONS = (np.float32, np.float64)
 ROLES = ("labels", "sample_weight", "groups", "units")
 """Options that may name a column of a table, which is then not compared."""
@@ -104,7 +105,10 @@ class RowInput:
 
 
 def read_rows(X: Any, options: PointsOptions, scales: bool) -> RowInput:
-    """Read the rows of X, and of another target, as their similarity compares them; `scales` says if that is scaled."""
+    """Read the rows of X, and of another target, as their similarity compares them.
+
+    `scales` says if that is scaled.
+    """
     if options.target is not None:
         return _read_both(X, options, scales)
     if not options.precomputed:
@@ -164,11 +168,15 @@ def _read(X: Any, options: PointsOptions, scales: bool) -> RowInput:
 
 
 def _read_both(X: Any, options: PointsOptions, scales: bool) -> RowInput:
-    """Read the rows of X and of the target as one; weights are such that rows of both count alike, on average."""
+    """Read the rows of X and of the target as one.
+
+    Weights are such that rows of both count alike, on average.
+    """
     labels, weight, own_weight = options.labels, options.sample_weight, options.target_weight
     if labels is not None and not isinstance(labels, str):
         raise InvalidInput(
-            "labels beside a target must name a column that X and the target have, got an array for X alone"
+            "labels beside a target must name a column that X and the target have, got an array for"
+            " X alone"
         )
     target, columns = gathered(options.target), options.columns
     notes: tuple[str, ...] = ()
@@ -220,11 +228,13 @@ def finite_rows(X: Any, sparse: bool = True) -> tuple[Any, float]:
     if sp.issparse(X):
         if not sparse:
             raise InvalidInput(
-                "this similarity needs dense rows, got a sparse matrix; use rbf, matern, cosine or linear"
+                "this similarity needs dense rows, got a sparse matrix; use rbf, matern, cosine or"
+                " linear"
             )
         if X.ndim != 2 or X.dtype.kind not in "fiub":
             raise InvalidInput(
-                f"X must hold real numbers in shape (rows, columns), got a sparse {X.dtype} of shape {X.shape}"
+                f"X must hold real numbers in shape (rows, columns), got a sparse {X.dtype} of"
+                f" shape {X.shape}"
             )
         rows = as_csr(X, "X")
         rows = rows if rows.dtype in PRECISIONS and rows.dtype.isnative else rows.astype(np.float64)
@@ -256,7 +266,8 @@ def as_gram(X: Any) -> Any:
     skew = max(float(np.abs(gram[part] / top - gram[:, part].T / top).max()) for part in parts)
     if skew > 1e-6:
         raise InvalidInput(
-            f"precomputed similarities must be symmetric, got entries {skew * top:.3g} from their mirror"
+            f"precomputed similarities must be symmetric, got entries {skew * top:.3g} from their"
+            " mirror"
         )
     require_semidefinite(gram, "precomputed similarities")
     return gram
@@ -313,6 +324,6 @@ def refuse_continuous(classes: Vector, size: int) -> None:
         fractions or MIN_ROWS_PER_FLOAT_CLASS * len(classes) > size
     ):
         raise InvalidInput(
-            f"labels must be classes, got {len(classes)} different numbers such as {classes[0]:g} and "
-            f"{classes[1]:g} in {size} rows; drop labels, or bin them first"
+            f"labels must be classes, got {len(classes)} different numbers such as {classes[0]:g}"
+            f" and {classes[1]:g} in {size} rows; drop labels, or bin them first"
         )

@@ -13,11 +13,13 @@ from ...deadline import Deadline
 from ...lazy_rows import some_rows
 
 MERGING_TIME_SHARE, MIN_MERGING_SECONDS = 0.2, 0.05
-"""The share of a time limit that looking for equal rows may take, and the seconds under any limit."""
+"""The share of a time limit that looking for equal rows may take, and the seconds under any limit.
+"""
 SECONDS_PER_ENTRY, SECONDS_PER_ROW = 2e-8, 4e-7
 """What hashing and comparing takes, for deciding whether a time limit allows it."""
 MAX_SORTED_ENTRIES = 5 * 10**5
-"""Entries of a table up to which its rows are sorted, so that their order does not matter; beyond, they are hashed."""
+"""Entries of a table up to which its rows are sorted, so that their order does not matter; beyond,
+they are hashed."""
 LABEL_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 Hashes = npt.NDArray[np.uint64]
@@ -128,7 +130,9 @@ class Sample:
 def merge_equal_rows(
     rows: Any, kinds: Indices | None, weights: Vector
 ) -> tuple[Indices | None, Vector]:
-    """Find the first of each set of equal rows of a kind and their total weights; None where all rows stay.
+    """Find the first of each set of equal rows of a kind and their total weights.
+
+    None where all rows stay.
 
     Small tables come back sorted, large ones in order; there every match of hashes is verified.
     """

@@ -96,7 +96,10 @@ class PreparedRows:
 
 
 def solve_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> Answer:
-    """Choose points of rows in memory; with `most` False a k above the distinct rows means all of them."""
+    """Choose points of rows in memory.
+
+    With `most` False a k above the distinct rows means all of them.
+    """
     rng, seed = as_generator(options.rng)
     with own_threads():
         prepared = prepare(X, k, options, rng, most)
@@ -156,11 +159,13 @@ def check_memory(k: int, n: int, options: PointsOptions) -> None:
     each, memory = BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * len(roles), options.max_memory
     if 8 * k * k > memory:
         raise InvalidInput(
-            f"max_memory must hold k = {k} columns of at least {k} similarities, {8 * k * k} bytes, got {memory}"
+            f"max_memory must hold k = {k} columns of at least {k} similarities, {8 * k * k} bytes,"
+            f" got {memory}"
         )
     if each * n > memory:
         raise InvalidInput(
-            f"max_memory must hold {each} bytes for each of the {n} rows, {each * n} bytes, got {memory}"
+            f"max_memory must hold {each} bytes for each of the {n} rows, {each * n} bytes, got"
+            f" {memory}"
         )
 
 

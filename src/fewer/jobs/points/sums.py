@@ -20,15 +20,18 @@ from ...similarity import Similarity
 from ...threads import threads
 
 CHUNK_ROWS, NARROW_CHUNK_ROWS = 512, 4096
-"""Rows that are compared at once, at most, and in float32; sums are taken over so many, in order."""
+"""Rows that are compared at once, at most, and in float32; sums are taken over so many, in order.
+"""
 TILES = 4
 """Ordinary tiles that a chunk of rows beside all candidates may take."""
 MAX_FLOAT32_PHASE = 1e3
 """The largest phase of a random feature that is computed in float32, in radians."""
 MAX_NARROW_COLUMNS = 16
-"""Columns up to which compiled loops are quicker than a product of matrices (`benchmarks/scale.py --part block`)."""
+"""Columns up to which compiled loops are quicker than a product of matrices (`benchmarks/scale.py
+--part block`)."""
 MAX_NARROW_LENGTH = 1e3
-"""The largest squared length of rows, in bandwidths: differences of float32 then give similarities to about 1e-5."""
+"""The largest squared length of rows, in bandwidths: differences of float32 then give similarities
+to about 1e-5."""
 
 Complex = npt.NDArray[np.complex128]
 
@@ -44,7 +47,8 @@ SPECTRA = {
     "matern32": lambda gamma, D, d, rng: gamma * _student(3, D, d, rng),
     "matern52": lambda gamma, D, d, rng: gamma * _student(5, D, d, rng),
 }
-"""Draws of D frequencies in d dimensions from the Fourier transform of a similarity (Rahimi & Recht 2007)."""
+"""Draws of D frequencies in d dimensions from the Fourier transform of a similarity (Rahimi & Recht
+2007)."""
 
 
 def frequencies_of(

@@ -19,8 +19,8 @@ from .options import PointsOptions
 from .sample import Sample
 from .sums import SPECTRA, CandidateRows, RandomFeatures, RowSums, frequencies_of
 
-# Work is counted in pairs of rows times (columns + 20). What sizes without a time limit cost was measured up to a
-# million rows. Whether limits are kept: `python -m soak --parts limits`.
+# Work is counted in pairs of rows times (columns + 20). What sizes without a time limit cost was
+# measured up to a million rows. Whether limits are kept: `python -m soak --parts limits`.
 MAX_PAIRWISE_WORK = 10**11
 """Work up to which all pairs of rows are compared."""
 MAX_CANDIDATE_WORK = 2 * 10**11
@@ -34,19 +34,23 @@ MAX_FEATURE_CELLS = 10**9
 WORK_PER_FEATURE_CELL = 50
 """The work of one row and frequency."""
 CANDIDATE_WORK_PER_SECOND = 2 * 10**9
-"""Work for each second of a time limit that comparing candidates may take: about half of what a core does."""
+"""Work for each second of a time limit that comparing candidates may take: about half of what a
+core does."""
 PAIRWISE_WORK_PER_SECOND = 10**9
 """Work for each second of a time limit that comparing all pairs may take."""
 MIN_PAIRWISE_WORK, MIN_CANDIDATE_WORK = 2 * 10**8, 5 * 10**7
 """Work that any time limit allows for comparing all pairs, and for comparing candidates."""
 PAIRWISE_TIME_SHARE, STAGE_TIME_SHARE = 0.4, 0.5
-"""The shares of what is left of a time limit that comparing all pairs, or comparing candidates, may take."""
+"""The shares of what is left of a time limit that comparing all pairs, or comparing candidates, may
+take."""
 MIN_SAMPLED, MAX_FEATURES = 256, 2048
-"""Rows of the target that candidates are compared with, and frequencies, at least; frequencies at most."""
+"""Rows of the target that candidates are compared with, and frequencies, at least; frequencies at
+most."""
 MAX_FIRST_ROWS = 200
 """Rows of the first answer from which the constant is taken, at most."""
 VALUE_MARGIN = 1.25
-"""The first estimate of a value is raised by this factor, so that no later value falls below zero."""
+"""The first estimate of a value is raised by this factor, so that no later value falls below zero.
+"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,8 +44,8 @@ def solve_units(
     k = as_integer(k, "k", 1, len(present), "units")
     if 16 * len(present) ** 2 > options.max_memory:
         raise InvalidInput(
-            f"max_memory must hold a matrix of {len(present)} units twice, {16 * len(present) ** 2} bytes, "
-            f"got {options.max_memory}"
+            f"max_memory must hold a matrix of {len(present)} units twice, {16 * len(present) ** 2}"
+            f" bytes, got {options.max_memory}"
         )
     limits = limits_of_units(prepared.limits, units)
     some, part, H, note = compare_units(sample, unit, prepared, k, limits, options, rng)

@@ -52,14 +52,16 @@ class TermsSummary:
             )
         if X.shape[1] > MAX_FACTOR_COLUMNS:
             raise InvalidInput(
-                f"more than {MAX_FACTOR_COLUMNS} columns are not for data in blocks, got {X.shape[1]}; raise "
-                f"max_memory so that half of it holds them, or give some of the columns"
+                f"more than {MAX_FACTOR_COLUMNS} columns are not for data in blocks, got"
+                f" {X.shape[1]}; raise max_memory so that half of it holds them, or give some of"
+                " the columns"
             )
         y = as_vector(read.y, (len(X),), "y")
         factor = factored(X, y, None if read.weight is None else np.sqrt(read.weight))
         if not np.isfinite(factor).all():
             raise InvalidInput(
-                "X or y holds numbers too large to be squared in blocks; divide them by a power of ten"
+                "X or y holds numbers too large to be squared in blocks; divide them by a power"
+                " of ten"
             )
         return cls(factor, schema, read.size, read.size - len(X))
 

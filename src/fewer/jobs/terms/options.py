@@ -42,12 +42,19 @@ OBJECTIVES: dict[str, Any] = {
     "downside": DownsideError,
 }
 WEIGHT = "Each weight that is held lies between them."
-CHOSEN = "Columns that are held (with min_weight = 0 their best weight may be zero), and columns that are not."
-PER_GROUP = (
-    "How many columns of one label are held, at most and at least: one number for all, numbers by "
-    "label, or one for each label in sorted order. With min_weight = 0 a column may be held at weight zero."
+CHOSEN = (
+    "Columns that are held (with min_weight = 0 their best weight may be zero), and columns that"
+    " are not."
 )
-GROUP_WEIGHT = 'The weight of all columns of one label lies between them, such as max_group_weight={"tech": 0.3}.'
+PER_GROUP = (
+    "How many columns of one label are held, at most and at least: one number for all, numbers by"
+    " label, or one for each label in sorted order. With min_weight = 0 a column may be held at"
+    " weight zero."
+)
+GROUP_WEIGHT = (
+    'The weight of all columns of one label lies between them, such as max_group_weight={"tech":'
+    " 0.3}."
+)
 COUNT_KIND = "int, mapping or sequence, optional"
 SHARE_KIND = "float, mapping or sequence, optional"
 
@@ -90,18 +97,21 @@ class TermsOptions(Options):
     constraints: Any = option(
         None,
         "pair (G, h), optional",
-        "G q <= h: an array (m, n), or a table whose columns are names of X (others count 0), and m numbers.",
+        "G q <= h: an array (m, n), or a table whose columns are names of X (others count 0), and m"
+        " numbers.",
     )
     loss: str = option(
         "squared",
         OneOf(*LOSSES),
-        "`‖X q - y‖²`, `Σ |X q - y|`, or `Σ max(y - X q, 0)²`, with `sample_weight` as weights of the rows.",
+        "`‖X q - y‖²`, `Σ |X q - y|`, or `Σ max(y - X q, 0)²`, with `sample_weight` as weights of"
+        " the rows.",
     )
     ridge: float = option(
         0.0,
         "float",
-        "A multiple of ‖q‖² that is added to the loss: it spreads the weights, and chooses among them where there are "
-        "fewer rows than columns. `value`, `bound` and `gap` include it, `loss` does not.",
+        "A multiple of ‖q‖² that is added to the loss: it spreads the weights, and chooses among"
+        " them where there are fewer rows than columns. `value`, `bound` and `gap` include it,"
+        " `loss` does not.",
         as_least,
     )
     sample_weight: npt.ArrayLike | None = option(
@@ -110,16 +120,16 @@ class TermsOptions(Options):
     missing: str = option(
         "error",
         OneOf("error", "drop", "impute", "ffill"),
-        "How to treat missing values: raise an error, drop their rows, use the column's median (not for "
-        "y), or for prices the last one before. `note` says how many there were. Excluded columns may "
-        "have missing values.",
+        "How to treat missing values: raise an error, drop their rows, use the column's median (not"
+        " for y), or for prices the last one before. `note` says how many there were. Excluded"
+        " columns may have missing values.",
     )
     returns: str | None = option(
         None,
         '{"simple", "log"}, optional',
-        "X and y are prices in order of time, and their returns are compared: p(t) / p(t-1) - 1, or "
-        "differences of logarithms. There is one row less. Rows of a table that are not in the order of "
-        "the dates in its index or its one column of dates are sorted by them.",
+        "X and y are prices in order of time, and their returns are compared: p(t) / p(t-1) - 1, or"
+        " differences of logarithms. There is one row less. Rows of a table that are not in the"
+        " order of the dates in its index or its one column of dates are sorted by them.",
         as_returns,
     )
     date: Any = option(
@@ -130,23 +140,25 @@ class TermsOptions(Options):
     solver: str = option(
         "auto",
         '{"auto", "exact", "exchange", "frank_wolfe", "greedy", "iht"}',
-        '"greedy" is Algorithm 3, "iht" Algorithm 1 with momentum and refits, "frank_wolfe" the convex '
-        'relaxation with its answer projected, "exchange" a local search, "exact" goes on until the '
-        'optimum is proven, and "auto" is "exact" for a fixed amount of work where no `time_limit` is set.',
+        '"greedy" is Algorithm 3, "iht" Algorithm 1 with momentum and refits, "frank_wolfe" the'
+        ' convex relaxation with its answer projected, "exchange" a local search, "exact" goes on'
+        ' until the optimum is proven, and "auto" is "exact" for a fixed amount of work where no'
+        " `time_limit` is set.",
         as_solver,
     )
     max_memory: int = option(
         "1GB",
         "int or str",
-        "Data in blocks are read into memory if they take at most half of it. Otherwise they are factored "
-        "block by block, [X y] = Q R, which leaves a problem of n + 1 rows with the same errors.",
+        "Data in blocks are read into memory if they take at most half of it. Otherwise they are"
+        " factored block by block, [X y] = Q R, which leaves a problem of n + 1 rows with the same"
+        " errors.",
         as_bytes,
     )
     time_limit: float | None = option(
         None,
         "float, optional",
-        "Wall time in seconds, but for compiling; a search goes on until it is over or the optimum is "
-        "proven. Without it the same `rng` gives the same answer on any machine.",
+        "Wall time in seconds, but for compiling; a search goes on until it is over or the optimum"
+        " is proven. Without it the same `rng` gives the same answer on any machine.",
     )
 
     def check(self) -> None:
@@ -164,7 +176,10 @@ class TermsOptions(Options):
         return LOSSES[self.loss] + (" + ridge" if self.ridge else "")
 
     def conditions(self, names: Sequence[Any] | None, n: int) -> Conditions | None:
-        """Return linear conditions and turnover, in the order of n columns; None where there are none."""
+        """Return linear conditions and turnover, in the order of n columns.
+
+        None where there are none.
+        """
         return conditions_of(self.previous, self.max_turnover, self.constraints, names, n)
 
     def constraint(self, space: Space, k: int, data: Any) -> SparseSimplex:
@@ -185,7 +200,10 @@ class TermsOptions(Options):
         )
 
     def objective(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Return the loss of weights on the columns of X, and the ridge; X is looked through once."""
+        """Return the loss of weights on the columns of X, and the ridge.
+
+        X is looked through once.
+        """
         with renamed(A="X", b="y"):
             shape = getattr(X, "shape", ())
             if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
@@ -196,7 +214,10 @@ class TermsOptions(Options):
 def conditions_of(
     previous: Any, max_turnover: Any, constraints: Any, names: Sequence[Any] | None, n: int
 ) -> Conditions | None:
-    """Return conditions as a user gives them: by position, or by the names of columns; None where there are none."""
+    """Return conditions as a user gives them: by position, or by the names of columns.
+
+    None where there are none.
+    """
     if previous is None and max_turnover is None and constraints is None:
         return None
     if (previous is None) != (max_turnover is None):

@@ -29,8 +29,9 @@ class FewerTerms(
 
         min ‖X q - y‖² + ridge ‖q‖²   over q >= 0, Σ q = 1, at most k entries not zero
 
-    `missing`, `returns` and `date` act in `fit` only: `predict` takes what the columns then are, and
-    passes over columns of a table that `fit` left out. A time limit is for all targets together.
+    `missing`, `returns` and `date` act in `fit` only: `predict` takes what the columns then are,
+    and passes over columns of a table that `fit` left out. A time limit is for all targets
+    together.
 
     Parameters
     ----------

@@ -66,14 +66,18 @@ def terms(X: Any, y: Any, k: int, **options: Any) -> Result:
     Prices in a table, of which one column is the index to track:
 
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"a": [10.0, 11.0, 12.0], "b": [5.0, 4.0, 6.0], "index": [8.0, 8.1, 9.6]})
+    >>> frame = pd.DataFrame(
+    ...     {"a": [10.0, 11.0, 12.0], "b": [5.0, 4.0, 6.0], "index": [8.0, 8.1, 9.6]}
+    ... )
     >>> result = terms(frame, "index", 1, returns="simple")
     >>> result.labels.tolist(), result.indices.tolist()
     (['a'], [0])
 
     No more than 30 % in one sector, and a turnover of at most 0.4:
 
-    >>> held = terms(X, y, 3, groups=["tech", "tech", "oil", "oil"], max_group_weight={"tech": 0.3}, rng=0)
+    >>> held = terms(
+    ...     X, y, 3, groups=["tech", "tech", "oil", "oil"], max_group_weight={"tech": 0.3}, rng=0
+    ... )
     >>> held.weights.round(6).tolist()
     [0.3, 0.45, 0.25]
     >>> moved = terms(X, y, 3, previous=[0.0, 0.5, 0.5, 0.0], max_turnover=0.4, rng=0)

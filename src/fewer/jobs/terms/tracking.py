@@ -36,7 +36,10 @@ def terms_schema(
 
 
 def not_numbers(column: Column) -> str:
-    """Return why a column is no candidate, "" where it is one; texts that are not identifiers are refused."""
+    """Return why a column is no candidate, "" where it is one.
+
+    Texts that are not identifiers are refused.
+    """
     if column.name == "":
         return "columns without a name"
     if column.kind == "date":
@@ -51,7 +54,10 @@ def not_numbers(column: Column) -> str:
     row = int(np.argmax(codes >= 0))
     value = levels[codes[row]] if len(levels) else None
     fix = Fix("exclude", [column.name])
-    text = f"column {shown(column.name)}, row {row}: expected a number, got {shown(value)}; {fix} leaves it out"
+    text = (
+        f"column {shown(column.name)}, row {row}: expected a number, got {shown(value)}; {fix}"
+        " leaves it out"
+    )
     raise InvalidInput(text, fixes=[fix])
 
 
@@ -78,7 +84,10 @@ class Tracked:
 
     @classmethod
     def of(cls, X: Any, y: Any, options: TermsOptions) -> "Tracked":
-        """Return data in memory, checked and aligned; arrays without prices and gaps pass as they are."""
+        """Return data in memory, checked and aligned.
+
+        Arrays without prices and gaps pass as they are.
+        """
         X = gathered(X)
         weight, weight_place = role_values(X, options.sample_weight, "sample_weight")
         if not is_table(X):
@@ -199,7 +208,10 @@ class Tracked:
         return replace(self, **new)
 
     def of_features(self) -> "Tracked":
-        """Return the columns of a table that hold numbers, without target, weights and dates; of an array all."""
+        """Return the columns of a table that hold numbers, without target, weights and dates.
+
+        Of an array all.
+        """
         if self.names is None:
             return self
         n = self.X.shape[1]
