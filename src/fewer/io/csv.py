@@ -296,7 +296,7 @@ def separator_of(start: bytes) -> str:
             shares[separator] = sizes.count(sizes[0]) / len(sizes)
     if shares:
         return max(shares, key=shares.__getitem__)
-    return next((separator for separator in (",", *SEPARATORS) if separator not in text), ",")
+    return next((separator for separator in (",", *SEPARATORS[1:]) if separator not in text), ",")
 
 
 def distinct(names: list[str]) -> tuple[list[str], tuple[str, ...]]:

@@ -20,6 +20,7 @@ from .csv import open_csv
 from .formats import CHUNK_BYTES, format_of, located
 from .table import FileTable, SeveralTables, TypedTable, loaded, open_scan
 
+__all__ = ["FileTable", "TypedTable", "expanded", "loaded", "open_table"]
 MIN_POLARS = (1, 37, 1)
 """Versions before end a file that they read in parts at a bad cell, without an error."""
 FETCHED_ROWS = 50_000

@@ -16,7 +16,6 @@ from ..._validation import (
     as_vector,
     read,
     shown,
-    unmasked,
 )
 from ...codes import MOST_CODES, as_table
 from ...tables.names import by_name, nearest, positions, quoted
@@ -118,7 +117,7 @@ def labels_of_columns(units: Any, names: Sequence[Any] | None, n: int) -> list[A
             )
         labels = [units.get(name, name) for name in called]
     else:
-        array = read(unmasked(units, "units"), "units")
+        array = read(units, "units")
         if array.shape != (n,):
             raise InvalidInput(
                 f"units must have one label for each of the {n} columns, got shape {array.shape}"
