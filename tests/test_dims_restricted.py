@@ -7,15 +7,11 @@ import numpy as np
 import pytest
 
 from fewer import (
-    L2,
-    DimensionSparse,
     FewerDims,
     InvalidInput,
-    States,
     Status,
     coverage,
     dims,
-    minimize,
 )
 from fewer.datasets import baskets
 
