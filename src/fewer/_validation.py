@@ -325,9 +325,10 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
         raise InvalidInput(
             f"{name} must be an integer {expected}, got {shown(x)} ({type(x).__name__})", name
         )
-    if x < low or (high is not None and x > high):
-        raise InvalidInput(f"{name} must be {expected}, got {shown(int(x))}", name)
-    return int(x)
+    value = int(x)
+    if value < low or (high is not None and value > high):
+        raise InvalidInput(f"{name} must be {expected}, got {shown(value)}", name)
+    return value
 
 
 def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = False) -> float:
