@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..._validation import Indices, InvalidInput, Vector, shown
-from ...active_set import box_weights, simplex_weights
+from ...active_set import box_weights
 from ...deadline import Deadline
 from ...distances import centre_of, evenly, squared_lengths
 from ...objectives.mmd import spans, spread
