@@ -21,8 +21,7 @@ from ..._validation import (
 from ...constraints.sparse_simplex import SparseSimplex
 from ...objectives.cumulative import Cumulative
 from ...objectives.l2 import L2
-from ...objectives.matrix import BLOCK
-from ...objectives.moments import Moments, as_matrix
+from ...objectives.moments import BLOCK, Moments, as_matrix
 from ...options import takes
 from ...result import Result
 from ...row_blocks import canonical_rows
