@@ -7,7 +7,7 @@ import pytest
 
 import fewer.deadline
 from fewer import L2, Atoms, InvalidInput, Moments, SparseSimplex, Status, bins
-from fewer.objectives import _segments
+from fewer.objectives import cumulative
 from fewer.objectives.cumulative import Cumulative
 from fewer.protocols import Quadratic, implements
 
@@ -44,7 +44,7 @@ def test_what_a_limit_leaves_of_the_dynamic_program_is_good_and_has_a_bound(
 
 
 def test_a_callback_stops_the_dynamic_program_between_rounds(monkeypatch):
-    monkeypatch.setattr(_segments, "WORK", 100)
+    monkeypatch.setattr(cumulative, "WORK", 100)
     calls = []
 
     def stop_at_the_third(progress):

@@ -45,7 +45,7 @@ def slow_clock(monkeypatch):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("power", [-600, -565, 511, 600])
+@pytest.mark.parametrize("power", [-200, -165, 111, 200])
 def test_data_scaled_by_a_power_of_two_give_the_same_bits(solver, power):
     plain = terms(A, B, 3, solver=solver, rng=0)
     scaled = terms(np.ldexp(A, power), np.ldexp(B, power), 3, solver=solver, rng=0)
@@ -61,10 +61,10 @@ def test_a_value_below_all_floats_is_zero_with_a_note():
 
 
 def test_a_value_above_all_floats_is_infinite_with_a_note():
-    result = terms(A * 2.0**600, B * 2.0**600, 3, rng=0)
+    result = terms(A * 2.0**300, B * 2.0**300, 3, rng=0)
     assert (result.value, result.bound, result.gap) == (np.inf, np.inf, 0.0)
     assert "which no float can hold: here it is inf" in result.note
-    unproven = terms(A * 2.0**600, B * 2.0**600, 3, solver="frank_wolfe")
+    unproven = terms(A * 2.0**300, B * 2.0**300, 3, solver="frank_wolfe")
     assert unproven.bound is None
 
 

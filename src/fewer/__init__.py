@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from .jobs.summaries import Summary, summarize
     from .jobs.terms.regressor import FewerTerms
     from .jobs.terms.terms import terms
+    from .objectives.covered import KL, L2
     from .objectives.functional import Functional
-    from .objectives.kl import KL
-    from .objectives.l2 import L2
     from .objectives.mmd import MMD
     from .objectives.moments import Moments
     from .objectives.residuals import AbsoluteError, DownsideError
@@ -65,8 +64,8 @@ _HOMES = {
     "Functional": "objectives.functional",
     "GroupSparse": "constraints.group_sparse",
     "InvalidInput": "_validation",
-    "KL": "objectives.kl",
-    "L2": "objectives.l2",
+    "KL": "objectives.covered",
+    "L2": "objectives.covered",
     "Lattice": "spaces",
     "MMD": "objectives.mmd",
     "Moments": "objectives.moments",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._compiled.simplex import BLOCK, project_simplex
+from .._compiled.simplex import project_simplex
 from .._validation import Indices, Vector, as_number, as_vector
 from ..spaces import Space, as_space
 
@@ -50,27 +50,3 @@ def is_distribution(p: Vector, tol: float) -> bool:
     tol = as_number(tol, "tol", allow_equal=True)
     with np.errstate(over="ignore"):
         return bool(p.min() >= -tol and abs(p.sum() - 1.0) <= tol)
-
-
-def largest(v: Vector, k: int) -> Indices:
-    """Sorted indices of the k largest entries; among equals the lowest indices; O(n).
-
-    Of a long v only what reaches the k-th largest top of a block of BLOCK entries is looked at
-    twice.
-    """
-    blocks = v.size // BLOCK
-    if blocks > k:
-        tops = v[: blocks * BLOCK].reshape(blocks, BLOCK).max(axis=1)
-        near = np.flatnonzero(v >= np.partition(tops, blocks - k)[blocks - k])
-        return near[_largest(v[near], k)]
-    return _largest(v, k)
-
-
-def _largest(v: Vector, k: int) -> Indices:
-    """`largest` by partial sorting."""
-    if k >= v.size:
-        return np.arange(v.size)
-    least = np.partition(v, v.size - k)[v.size - k]
-    above = np.flatnonzero(v > least)
-    equal = np.flatnonzero(v == least)[: k - above.size]
-    return np.sort(np.concatenate([above, equal]))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._compiled.box import project_box
-from .._compiled.simplex import project_simplex
+from .._compiled.simplex import largest, project_simplex
 from .._validation import (
     Fix,
     Indices,
@@ -25,7 +25,7 @@ from .conditions import Conditions, group_conditions, together
 from .feasibility import conflict
 from .groups import as_groups, limits_of_groups
 from .nearest import nearest_member
-from .simplex import is_distribution, largest
+from .simplex import is_distribution
 
 GROUP_LIMITS = "max_per_group", "min_per_group", "max_group_weight", "min_group_weight"
 

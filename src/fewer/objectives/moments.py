@@ -359,7 +359,7 @@ def read_rows(
         if size > LARGEST or 0.0 < size < 1.0 / LARGEST:
             raise InvalidInput(
                 f"{name} must have numbers that can be squared, between {1 / LARGEST:g} and"
-                f" {LARGEST:g} in size, got {size:g}; rescale A and b",
+                f" {LARGEST:g} in size, got {size:g}; rescale both",
                 name,
             )
     return A, b, sample_weight

@@ -19,8 +19,8 @@ from ..._validation import (
     renamed,
 )
 from ...constraints.sparse_simplex import SparseSimplex
+from ...objectives.covered import L2
 from ...objectives.cumulative import Cumulative
-from ...objectives.l2 import L2
 from ...objectives.moments import BLOCK, Moments, as_matrix
 from ...options import takes
 from ...result import Result

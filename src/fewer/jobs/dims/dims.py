@@ -24,9 +24,7 @@ from ..._validation import (
 from ...codes import as_table, distinct_rows
 from ...constraints.dimension_sparse import ROUNDING, DimensionSparse
 from ...distribution import Distribution
-from ...objectives.kl import KL
-from ...objectives.l2 import L2
-from ...objectives.listed import MAX_COPIES
+from ...objectives.covered import KL, L2, MAX_COPIES
 from ...options import takes
 from ...result import Result, Status, Words
 from ...rules import Rules
