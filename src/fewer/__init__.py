@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     from .constraints.conditions import Conditions
     from .constraints.dimension_sparse import DimensionSparse
     from .constraints.group_sparse import GroupSparse
-    from .constraints.simplex import Simplex
+    from .constraints.simplex import Simplex, SparseStates
     from .constraints.sparse_simplex import SparseSimplex
-    from .constraints.sparse_states import SparseStates
     from .distribution import Distribution
     from .jobs.bins.bins import bins
     from .jobs.bins.transformer import FewerBins
@@ -76,7 +75,7 @@ _HOMES = {
     "RowsMMD": "objectives.rows_mmd",
     "Simplex": "constraints.simplex",
     "SparseSimplex": "constraints.sparse_simplex",
-    "SparseStates": "constraints.sparse_states",
+    "SparseStates": "constraints.simplex",
     "States": "spaces",
     "Status": "result",
     "assign": "jobs.points.explain",

@@ -91,7 +91,7 @@ class KL:
 
     @cached_property
     def _log_q(self) -> Vector:
-        return np.log(np.maximum(self.q, TINY))
+        return np.asarray(np.log(np.maximum(self.q, TINY)))
 
     def best_on(self, face: Indices) -> Vector:
         """q restricted to the face and renormalised; uniform where q has no mass at all."""
@@ -262,10 +262,10 @@ class L2:
 
     def cover(self, k: int) -> Cover | None:
         """Of a distribution on a lattice, min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
-        on_lattice = isinstance(self.space, Lattice)
-        if not on_lattice or self.q.min() < 0 or abs(self.q.sum() - 1.0) > 1e-12:
-            return None
-        return cover_of(self.space, self.q, k, L2_MODE)
+        is_distribution = self.q.min() >= 0 and abs(self.q.sum() - 1.0) <= 1e-12
+        if isinstance(self.space, Lattice) and is_distribution:
+            return cover_of(self.space, self.q, k, L2_MODE)
+        return None
 
     def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
         """The projection of q: its k largest entries, of equals the first, on their simplex."""
@@ -350,7 +350,7 @@ class ListedL2:
     def _seen_slopes(self, p: Vector) -> Vector:
         """Half the derivative of F by the mass of each seen state."""
         left = p[: self.states.size] - self.q
-        return np.where(left < 0.0, self._lack * left, left)
+        return np.asarray(np.where(left < 0.0, self._lack * left, left))
 
     def value(self, p: Vector) -> float:
         """Σ (p - q)² over the seen states, and that over the unseen ones, of equal mass each."""
