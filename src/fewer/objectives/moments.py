@@ -377,6 +377,8 @@ def as_matrix(A: Any) -> Any:
         raise InvalidInput(
             f"A must be a matrix with at least one row and one column, got shape {A.shape}"
         )
+    if A.dtype is not None and np.dtype(A.dtype).kind not in "fiub":
+        raise InvalidInput(f"A must hold real numbers, got dtype {A.dtype}")
     if lazy:
         try:
             A.rmatvec(np.zeros(A.shape[0]))
@@ -387,8 +389,6 @@ def as_matrix(A: Any) -> Any:
             ) from None
         return A
     if sparse:
-        if np.dtype(A.dtype).kind not in "fiub":
-            raise InvalidInput(f"A must hold real numbers, got dtype {A.dtype}")
         A = sp.csc_array(as_sparse(A, "A"), dtype=np.float64, copy=not A.has_canonical_format)
         A.sum_duplicates()
     else:  # sums depend on the order of memory: the same numbers give the same answer
