@@ -37,7 +37,7 @@ from fewer.jobs.points.sample import Sample
 from fewer.jobs.points.sums import CandidateRows
 from fewer.jobs.points.target import WorkPlan, target_of
 from fewer.lazy_rows import LazyRows, in_memory, some_rows
-from fewer.objectives.pairs import OutOfTime
+from fewer.objectives.mmd import OutOfTime
 from fewer.search.quadratic import QuadraticEngine, pool_width
 from fewer.similarity import similarity_of
 

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from .jobs.terms.terms import terms
     from .objectives.covered import KL, L2
     from .objectives.functional import Functional
-    from .objectives.mmd import MMD
+    from .objectives.mmd import MMD, RowsMMD
     from .objectives.moments import Moments
     from .objectives.residuals import AbsoluteError, DownsideError
-    from .objectives.rows_mmd import RowsMMD
     from .report.path import Path, path
     from .result import Result, Status
     from .solvers.exact import exact
@@ -72,7 +71,7 @@ _HOMES = {
     "Path": "report.path",
     "Refitting": "solvers.steps",
     "Result": "result",
-    "RowsMMD": "objectives.rows_mmd",
+    "RowsMMD": "objectives.mmd",
     "Simplex": "constraints.simplex",
     "SparseSimplex": "constraints.sparse_simplex",
     "SparseStates": "constraints.simplex",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, as_integer, as_number, read, shown, unmasked
+from .._validation import Indices, InvalidInput, as_integer, as_number, read, shown
 
 SHOWN = 5
 """Labels that a message lists."""
@@ -24,7 +24,6 @@ def as_groups(labels: Any, n: int) -> Groups:
     """Labels of n entries, of one kind that can be told apart."""
     if isinstance(labels, Groups):
         return labels
-    labels = unmasked(labels, "groups")
     array = read(labels, "groups")
     if array.shape != (n,):
         raise InvalidInput(
@@ -74,7 +73,6 @@ def limits_of_groups(limits: Any, names: tuple[Any, ...], option: str, n: int) -
         return min(limit, most)
 
     result = np.full(len(names), 0 if least else most, np.int64 if counts else np.float64)
-    limits = unmasked(limits, option)
     if hasattr(limits, "to_dict") and hasattr(limits, "index"):
         limits = limits.to_dict()
     if limits is None:

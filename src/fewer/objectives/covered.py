@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,7 +16,6 @@ from .._validation import (
     InvalidInput,
     Vector,
     as_distribution,
-    as_integer,
     as_number,
     as_vector,
     shown,
@@ -30,8 +29,6 @@ from ..spaces import Lattice, Space, States, as_space
 TINY = float(np.finfo(np.float64).tiny)
 HUGE = 1e150
 """Entries beyond this have infinite squares."""
-MAX_COPIES = 2**500
-"""Copies beyond which mass spread over them costs less than a float beside it can tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +146,7 @@ class L2:
     lower_bound: ClassVar[float] = 0.0
 
     @staticmethod
-    def on_lattice(
-        states: States, q: Any = None, squares: Any = None, copies: int = 1, beyond: float = 0.0
-    ) -> "ListedL2":
+    def on_lattice(states: States, q: Any = None) -> "ListedL2":
         """Squared distance on the whole lattice that these states are listed of.
 
         q is 0 on all others, which p may use.
@@ -161,13 +156,7 @@ class L2:
         states : States
             The listed states.
         q : array of `states.size` numbers, optional
-            Their masses, of sum at most one; by default `states.weights`.
-        squares : array of `states.size` numbers, optional
-            The sum of q² over the copies of each; by default q².
-        copies : int
-            How many states each stands for.
-        beyond : float
-            The sum of q² over states that no face covers.
+            Their masses; by default `states.weights`.
 
         Returns
         -------
@@ -185,7 +174,7 @@ class L2:
         >>> result.p.tolist()  # of three seen states, and of the two unseen ones of X_{1, 2}
         [0.5625, 0.3125, 0.0, 0.0, 0.0625, 0.0625]
         """
-        return ListedL2(states, q, squares, copies, beyond)
+        return ListedL2(states, q)
 
     def __post_init__(self) -> None:
         as_space(self.space, "L2")
@@ -283,11 +272,6 @@ class ListedL2:
     unseen ones together, divided among the dimensions of S in any way. On each face F is a convex
     quadratic, and its minimum is that of `L2` on the whole lattice.
 
-    Where some dimensions are held in any case, `states` tells states apart by the others only, and
-    each stands for `copies`, one for each code on the held ones. Its mass is shared among them as q
-    is, and what exceeds q evenly, which is best on every face; F is then that of all of them times
-    `copies`.
-
     Attributes
     ----------
     space : States
@@ -296,21 +280,14 @@ class ListedL2:
 
     states: States
     q: Any = None
-    squares: Any = None
-    copies: int = 1
-    beyond: float = 0.0
+    smoothness: ClassVar[float] = 2.0
+    lower_bound: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.states, States):
             raise InvalidInput(f"L2.on_lattice needs States(rows), got {shown(self.states)}")
         q = self.states.weights if self.q is None else as_vector(self.q, self.states.shape, "q")
-        squares = np.square(q) if self.squares is None else self.squares
-        squares = as_vector(squares, self.states.shape, "squares")
-        copies = min(as_integer(self.copies, "copies", 1), MAX_COPIES)
-        beyond = as_number(self.beyond, "beyond", allow_equal=True)
-        if not beyond or q.min() < 0.0 or q.sum() > 1.0:
-            as_distribution(q, "q")
-        self.__dict__.update(q=q, copies=copies, squares=float(copies) * squares, beyond=beyond)
+        object.__setattr__(self, "q", as_distribution(q, "q"))
 
     @cached_property
     def space(self) -> States:
@@ -320,50 +297,27 @@ class ListedL2:
         m = np.maximum(self.states.cardinalities, codes.astype(np.int64) + 1)
         return States(sp.vstack([self.states.rows, alone], format="csr"), m=m)
 
-    @property
-    def smoothness(self) -> float:
-        """2 for each copy, at most."""
-        return 2.0 * float(self.copies)
-
-    @property
-    def lower_bound(self) -> float:
-        """What nothing covers: 0 where all is listed."""
-        return float(self.copies) * self.beyond
-
     @cached_property
     def constant(self) -> float:
-        """‖q‖², times `copies`."""
-        return self.lower_bound + float(self.squares.sum())
+        """‖q‖²."""
+        return float(np.square(self.q).sum())
 
     @property
     def scale(self) -> float:
         """1 + ‖q‖²: how far all mass at one state is from q."""
         return 1.0 + self.constant
 
-    @cached_property
-    def _lack(self) -> Vector:
-        """The cost of a squared lack of mass at each state: 1 unless copies share it unevenly."""
-        lack: Vector = np.ones(self.q.size)
-        np.divide(self.squares, np.square(self.q), out=lack, where=self.q > 1.0 / HUGE)
-        return lack
-
-    def _seen_slopes(self, p: Vector) -> Vector:
-        """Half the derivative of F by the mass of each seen state."""
-        left = p[: self.states.size] - self.q
-        return np.asarray(np.where(left < 0.0, self._lack * left, left))
-
     def value(self, p: Vector) -> float:
         """Σ (p - q)² over the seen states, and that over the unseen ones, of equal mass each."""
-        seen = float(((p[: self.states.size] - self.q) * self._seen_slopes(p)).sum())
-        unseen = float(p[self.states.size :].sum())
-        return self.lower_bound + seen + (unseen * unseen * self._share(p) if unseen else 0.0)
+        left, unseen = p[: self.states.size] - self.q, float(p[self.states.size :].sum())
+        return float(np.square(left).sum()) + (unseen * unseen * self._share(p) if unseen else 0.0)
 
     def gradient(self, p: Vector) -> Vector:
         """2 (p - q), and for the unseen states twice the mass that each of them has."""
         unseen = float(p[self.states.size :].sum())
         share = min(self._share(p), 1.0) if unseen else 0.0
-        beyond = np.full(self.states.n, 2.0 * unseen * share)
-        return np.concatenate([2.0 * self._seen_slopes(p), beyond])
+        seen = 2.0 * (p[: self.states.size] - self.q)
+        return np.concatenate([seen, np.full(self.states.n, 2.0 * unseen * share)])
 
     def best_on(self, face: Indices) -> Vector:
         """q plus a constant on all states of the face, seen or not."""
@@ -380,7 +334,7 @@ class ListedL2:
         if not face.size:
             return np.inf
         seen, dims = self._parts(face)
-        covered, squares = float(self.q[seen].sum()), float(self.squares[seen].sum())
+        covered, squares = float(self.q[seen].sum()), float(np.square(self.q[seen]).sum())
         return max(self.constant - squares + (1.0 - covered) ** 2 * (1 / self._size(dims)), 0.0)
 
     @property
@@ -390,8 +344,7 @@ class ListedL2:
 
     def cover(self, k: int) -> Cover | None:
         """min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
-        cover = cover_of(self.states, self.q, k, L2_MODE, self.squares)
-        return replace(cover, norm=self.lower_bound + cover.norm)
+        return cover_of(self.states, self.q, k, L2_MODE)
 
     def _parts(self, face: Indices) -> tuple[Indices, Indices]:
         """The seen states of a face X_S, and its dimensions; other sets of entries are refused."""

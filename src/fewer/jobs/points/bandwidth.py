@@ -8,7 +8,7 @@ import numpy as np
 from ..._validation import Fix, Indices, InvalidInput, Vector
 from ...bandwidths import Bandwidth, bandwidth_in_units, scaled_rows
 from ...distances import MAX_RELATIVE_ERROR, Matrix, distance_blocks
-from ...objectives.rows_mmd import RowsMMD
+from ...objectives.mmd import RowsMMD
 from ...rules import Rules
 from ...search.pool import CandidatePool
 from ...similarity import Similarity, similarity_of

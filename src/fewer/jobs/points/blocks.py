@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._validation import InvalidInput, as_generator, as_integer, gathered
 from ...constraints.sparse_simplex import SparseSimplex
-from ...objectives.rows_mmd import RowsMMD
+from ...objectives.mmd import RowsMMD
 from ...result import Result, Status
 from ...row_blocks import MAX_BLOCK_ROWS, canonical_rows
 from ...tables.frames import height, take_rows, width

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._validation import Indices, InvalidInput, Vector
-from ...objectives.rows_mmd import RowsMMD
+from ...objectives.mmd import RowsMMD
 from ...tables.column import Levels
 from ...tables.encode import Encoding
 from ...tables.missing import dropped_note

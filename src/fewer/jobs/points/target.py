@@ -10,8 +10,7 @@ import numpy as np
 from ..._validation import Indices, InvalidInput, Vector
 from ...deadline import Deadline
 from ...lazy_rows import in_memory
-from ...objectives.pairs import OutOfTime
-from ...objectives.rows_mmd import RowsMMD, mean_to, own_mean
+from ...objectives.mmd import OutOfTime, RowsMMD, mean_similarities
 from ...similarity import Similarity
 from ...spaces import Atoms
 from .limits import Limits
@@ -81,7 +80,7 @@ class Target:
         own, data, memory = self.F, self.rows.data, self.F.memory
         if self.whole:
             both = None if labels is None or data.labels is None else (labels, data.labels)
-            mean = mean_to(rows, data.rows, data.weights, own.similarity, both, memory)
+            mean = mean_similarities(rows, data.rows, data.weights, own.similarity, both, memory)
         else:
             candidates, sums = self.rows.compare(rows, labels)
             mean = candidates.means(sums)
@@ -250,8 +249,9 @@ def exact_discrepancy(
     both = None
     if sample.labels is not None and target.labels is not None:
         both = sample.labels, target.labels
-    mean = mean_to(rows, others, weights, similarity, both, memory, until)
-    inner = own_mean(others, weights, similarity, target.labels, memory, until)
+    mean = mean_similarities(rows, others, weights, similarity, both, memory, until)
+    own = None if target.labels is None else (target.labels, target.labels)
+    inner = mean_similarities(others, others, weights, similarity, own, memory, until)
     constant = float(weights @ inner)
     return RowsMMD(Atoms(len(mean)), rows, similarity, mean, constant, sample.labels, memory)
 

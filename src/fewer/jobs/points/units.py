@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from ..._validation import Indices, InvalidInput, Vector, as_integer
 from ...constraints.groups import Groups
 from ...deadline import Deadline
-from ...objectives.mmd import MMD
-from ...objectives.pairs import HIGH, OutOfTime, check, spans, spread, tile_entries, tile_rows
+from ...objectives.mmd import MMD, OutOfTime, own_tiles, spans, spread, tile_shape
 from ...result import Words
 from ...similarity import Similarity
 from ...solvers.minimize import minimize
@@ -158,15 +157,11 @@ def mean_similarities(
     within = sample.weights / np.bincount(unit, sample.weights)[unit]
     W = sp.csr_array((within, (np.arange(n), unit)), (n, count))
     centre = similarity.centre(rows)
-    high = min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(rows.shape[1], memory))
-    parts = spans(n, max(1, high))
+    parts = spans(n, tile_shape(n, rows.shape[1], memory)[1])
 
     def work(i: int) -> Vector:
-        left = similarity.left(rows[parts[i]], centre, np.float64)
         sums = np.zeros((parts[i].stop - parts[i].start, count))
-        for other in parts[i:]:
-            check(deadline)
-            block = similarity.between(left, similarity.right(rows[other], centre, np.float64))
+        for other, block in own_tiles(rows, parts, i, similarity, np.float64, centre, deadline):
             if sample.labels is not None:
                 block = block * (sample.labels[parts[i]][:, None] == sample.labels[other])
             sums += (0.5 if other == parts[i] else 1.0) * (block @ W[other])
