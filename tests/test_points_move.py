@@ -14,7 +14,7 @@ from fewer.deadline import Deadline
 from fewer.jobs.points import box as _box
 from fewer.jobs.points import target as _target
 from fewer.jobs.points.moving import Box, Descent, MovingMMD, Seats
-from fewer.jobs.points.sample import Sample
+from fewer.jobs.points.rows import Sample
 from fewer.similarity import bandwidth, similarity_of
 
 SMOOTH = ("rbf", "matern32", "matern52")
@@ -42,7 +42,7 @@ def test_gradient_is_that_of_the_projected_value(name, bounds):
     rng = np.random.default_rng(1)
     X, Y = rng.standard_normal((30, 4)), rng.standard_normal((5, 4))
     labels, own = rng.integers(2, size=30), np.array([0, 0, 1, 1, 1])
-    data = Sample(X, rng.dirichlet(np.ones(30)), None, 30, labels)
+    data = Sample(X, rng.dirichlet(np.ones(30)), np.arange(30), 30, labels)
     f = MovingMMD.of(data, Y, own, similarity_of(name, 0.4), np.arange(3), bounds)
     Y = Y[:, :3]
     start = np.full(5, 0.2)
@@ -88,7 +88,7 @@ def test_points_that_crowd_one_cluster_are_put_into_the_others():
     centres = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]])
     X = np.repeat(centres, 20, axis=0) + rng.standard_normal((60, 2))
     similarity, t = similarity_of("rbf", 0.1), np.full(60, 1 / 60)
-    data = Sample(X, t, None, len(X))
+    data = Sample(X, t, np.arange(len(X)), len(X))
     problem = MovingMMD.of(data, X[:3], None, similarity, np.arange(2))
     still = np.zeros((3, 2), bool)
     still[0] = True  # an included row

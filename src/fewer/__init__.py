@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from .objectives.functional import Functional
     from .objectives.kl import KL
     from .objectives.l2 import L2
-    from .objectives.mmd import MMD
+    from .objectives.mmd import MMD, RowsMMD
     from .objectives.moments import Moments
     from .objectives.residuals import AbsoluteError, DownsideError
-    from .objectives.rows_mmd import RowsMMD
     from .report.path import Path, path
     from .result import Result, Status
     from .solvers.exact import exact
@@ -73,7 +72,7 @@ _HOMES = {
     "Path": "report.path",
     "Refitting": "solvers.steps",
     "Result": "result",
-    "RowsMMD": "objectives.rows_mmd",
+    "RowsMMD": "objectives.mmd",
     "Simplex": "constraints.simplex",
     "SparseSimplex": "constraints.sparse_simplex",
     "SparseStates": "constraints.sparse_states",

@@ -18,7 +18,9 @@ class LazyRows:
     `index` (n,) are the rows of X, all if None; `shift` and `factor` (d,) apply to columns. Sparse
     rows have no shift.
 
-    >>> LazyRows(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2]), factor=np.array([2.0]))[:].tolist()
+    >>> LazyRows(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2]), factor=np.array([2.0]))[
+    ...     :
+    ... ].tolist()
     [[2.0], [8.0]]
     """
 

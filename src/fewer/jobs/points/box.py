@@ -17,11 +17,11 @@ from ...tables.frames import put_columns
 from .comparison import Comparison, column_ends
 from .moving import Box, Descent, MovingMMD, Seats, Tell, dense
 from .options import PointsOptions, as_ends
-from .sample import Sample
+from .rows import Sample
 from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target, WorkPlan
 
 if TYPE_CHECKING:
-    from .solve import PreparedRows
+    from .points import PreparedRows
 
 # Tuned on the inputs of docs/points.md: values, and seconds beside those of the call without
 # `move`.
@@ -136,7 +136,7 @@ def move_points(
     `solution` is the result on candidates, `result` that on rows of X.
     """
     sample, comparison, entry = prepared.sample, prepared.comparison, prepared.input
-    at = solution.indices[np.argsort(sample.at(target.candidates[solution.indices]))]
+    at = solution.indices[np.argsort(sample.first[target.candidates[solution.indices]])]
     own = sample.take(target.candidates[at]).loaded()
     columns = MovingColumns.of(prepared.X, entry.rows, entry.encoding, options.move)
     box = columns.box(comparison, own.rows)

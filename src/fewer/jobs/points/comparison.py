@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ..._validation import Fix, Indices, InvalidInput, Vector, is_frame
 from ...distances import MAX_RELATIVE_ERROR, Matrix, row_slices
 from ...lazy_rows import LazyRows, in_memory
-from ...objectives.rows_mmd import RowsMMD
+from ...objectives.mmd import RowsMMD
 from ...rules import Rules
 from ...search.pool import CandidatePool
 from ...similarity import (
@@ -98,6 +98,13 @@ class ColumnMoments:
         return cls(total, mean, np.add.reduce(squares), low, high)
 
 
+def column_ends(rows: Any) -> tuple[Vector, Vector]:
+    """Find the least and the largest entry of each column, (d,) each."""
+    ends = [(rows[part].min(axis=0), rows[part].max(axis=0)) for part in row_slices(rows)]
+    low, high = zip(*ends, strict=True)
+    return np.min(low, axis=0), np.max(high, axis=0)
+
+
 class Comparison(NamedTuple):
     """A similarity, by name or as it is, with its bandwidth, of rows z = (x - mean) / spread.
 
@@ -155,20 +162,24 @@ class Comparison(NamedTuple):
                 " matrix"
             )
         rows = X if self.encoding is None else self.encoding(X)
-        return self.scaled(rows if dtype is None else rows.astype(dtype))[:]
+        return self.scaled(rows if dtype is None else rows.astype(dtype))
 
-    def scaled(self, rows: Any) -> LazyRows:
-        """Scale rows that are encoded, when they are asked for."""
+    def scaled(self, rows: Any) -> Any:
+        """Scale rows that are encoded."""
+        return self.view(rows)[:]
+
+    def view(self, rows: Any) -> LazyRows:
+        """Scale rows that are encoded when they are asked for."""
         base = rows if isinstance(rows, LazyRows) else LazyRows(rows)
         if self.spread is None:
             return base
         return LazyRows(base.X, base.index, None if base.sparse else self.mean, 1.0 / self.spread)
 
-    def unscaled(self, rows: Vector, columns: Indices) -> Vector:
+    def unscaled(self, rows: Any, columns: Indices) -> Vector:
         """Return some columns of compared rows as they are encoded."""
         if self.mean is None or self.spread is None:
-            return rows
-        return rows * self.spread[columns] + self.mean[columns]
+            return np.asarray(rows)
+        return np.asarray(rows * self.spread[columns] + self.mean[columns])
 
 
 def with_bandwidth(

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from ..._validation import InvalidInput, as_array, as_flag, gathered, is_frame, read, unmasked
+from ..._validation import InvalidInput, as_flag, gathered, is_frame, read, unmasked
 from ...deadline import Deadline
 from ...options import option
 from ...result import Result, Status

@@ -138,13 +138,13 @@ class ComparedPoints(NamedTuple):
             raise InvalidInput(
                 "a result of points on rows is needed: this one does not tell how rows are compared"
             )
-        X = gathered(X)
-        return cls.between(result.compared, X if hasattr(X, "shape") else np.asarray(X), result)
+        return cls.between(result.compared, gathered(X), result)
 
     @classmethod
     def between(cls, comparison: Comparison, X: Any, result: Result) -> "ComparedPoints":
         """Compare rows with the points of a result; of a matrix of similarities these are numbers of rows."""
         few = result.indices[:, None] if result.rows is None else result.rows
+        X = X if hasattr(X, "shape") else np.asarray(X)
         rows, few = (comparison.rows(part, np.float64) for part in (X, few))
         return cls(comparison.similarity, rows, few, np.asarray(result.weights))
 

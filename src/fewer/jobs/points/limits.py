@@ -75,10 +75,11 @@ class Limits(NamedTuple):
     ) -> SparseSimplex:
         """Make the set of weights on at most k of these rows of X within all limits."""
         low, high = options.weights(k)
-        held = (np.flatnonzero(np.isin(rows, some)) for some in (self.include, self.exclude))
-        how = space, k, low, high, *held
+        include, exclude = (
+            np.flatnonzero(np.isin(rows, some)) for some in (self.include, self.exclude)
+        )
         if self.groups is None:
-            return SparseSimplex(*how)
+            return SparseSimplex(space, k, low, high, include, exclude)
         present, codes = np.unique(self.groups.codes[rows], return_inverse=True)
         lacking = np.setdiff1d(np.flatnonzero(self.fewest), present)
         if lacking.size:
@@ -89,7 +90,7 @@ class Limits(NamedTuple):
         groups = Groups(codes, tuple(self.groups.names[at] for at in present))
         most = None if options.max_per_group is None else self.most[present]
         fewest = None if options.min_per_group is None else self.fewest[present]
-        return SparseSimplex(*how, groups, most, fewest)
+        return SparseSimplex(space, k, low, high, include, exclude, groups, most, fewest)
 
 
 def rows_named(value: Any, labels: Any, n: int, name: str) -> Indices:
@@ -103,7 +104,9 @@ def rows_named(value: Any, labels: Any, n: int, name: str) -> Indices:
         return np.flatnonzero(array)
     if labels is not None:
         place = {label: at for at, label in enumerate(labels)}
-        value = [place.get(label, label) for label in ([value] if isinstance(value, str) else value)]
+        value = [
+            place.get(label, label) for label in ([value] if isinstance(value, str) else value)
+        ]
         for at in value:
             if not isinstance(at, (int, np.integer)):
                 hint = nearest(at, labels).replace("the columns are", "labels are")

@@ -13,9 +13,9 @@ from ..._validation import Indices, Vector
 from ...active_set import box_weights, simplex_weights
 from ...deadline import Deadline
 from ...distances import Matrix, centre_of, distance_blocks, squared_lengths
-from ...objectives.pairs import spans, spread
+from ...objectives.mmd import spans, spread
 from ...similarity import Similarity
-from .sample import Sample
+from .rows import Sample
 
 TILE = 2**17
 """Similarities of a tile."""

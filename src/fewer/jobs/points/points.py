@@ -204,7 +204,7 @@ class PreparedRows:
             seed=seed,
         )
         if options.moves:
-            result = move_points(answer._replace(result=result), self, options, rng)
+            result = move_points(result, answer.solution, answer.target, self, options, rng)
         return answer._replace(result=replace(result, seconds=options.deadline.elapsed()))
 
     def _choose(self, k: int, options: PointsOptions, rng: np.random.Generator) -> Answer:
@@ -246,7 +246,7 @@ def prepare(
     comparison = comparison._replace(encoding=entry.encoding)
     if scales:
         comparison = comparison.standardized_by(sample)
-        sample = replace(sample, rows=comparison.scaled(sample.rows))
+        sample = replace(sample, rows=comparison.view(sample.rows))
     sample, comparison, note = with_bandwidth(sample, comparison, k, options, rng)
     scaled = scales and (entry.encoding is None or entry.encoding.numbers > 0)
     means = "" if callable(options.similarity) else MEANS_ONLY.get(options.similarity, "")

@@ -181,11 +181,13 @@ def is_encoded(X: Any, options: PointsOptions) -> bool:
 def _read(X: Any, options: PointsOptions, scales: bool) -> RowInput:
     """Read rows; labels and weights that are columns belong to them."""
     sparse = options.similarity in SPARSE
-    labels, weights = options.labels, options.sample_weight
+    labels: Any = options.labels
+    weights: Any = options.sample_weight
     source: Any = Table.of(X) if is_frame(X) else X
     columns = {name: role(source, getattr(options, name), name) for name in ROLES}
     named = {name: column for name, column in columns.items() if column is not None}
-    encoding, notes = None, ()
+    encoding: Encoding | None = None
+    notes: list[str] = []
     if not is_encoded(X, options):
         rows = finite_rows(X, sparse)
         n = rows.shape[0]
@@ -211,8 +213,8 @@ def _read(X: Any, options: PointsOptions, scales: bool) -> RowInput:
     mass = np.ones(len(kept)) if weights is None else as_array(weights, "sample_weight")
     as_weights(mass, len(kept), "sample_weight")
     classes, codes = (None, None) if labels is None else as_labels(labels, n, kept)
-    how = {"labels": codes, "classes": classes, "encoding": encoding, "notes": tuple(notes)}
-    return RowInput(rows, kept, mass, n, float(mass.sum()), **how)
+    total = float(mass.sum())
+    return RowInput(rows, kept, mass, n, total, 0, codes, classes, encoding, tuple(notes))
 
 
 def _read_both(X: Any, options: PointsOptions, scales: bool) -> RowInput:
@@ -346,7 +348,9 @@ def as_labels(y: Any, size: int, kept: Any = slice(None)) -> tuple[npt.NDArray[A
         gaps = ~np.isfinite(labels) if labels.dtype.kind in "fc" else np.zeros(size, bool)
     if gaps.any():
         row = int(np.argmax(gaps))
-        raise InvalidInput(f"labels must not be missing or infinite, got {labels[row]} in row {row}")
+        raise InvalidInput(
+            f"labels must not be missing or infinite, got {labels[row]} in row {row}"
+        )
     if classes.dtype.kind == "f":
         refuse_continuous(classes)
     return classes, codes.astype(np.int64)
@@ -383,10 +387,9 @@ def merge_equal_rows(rows: Any, kinds: Indices | None, weights: Vector) -> tuple
     alike = np.flatnonzero(same)
     same[alike] = ~_differ(rows, order[alike], order[alike + 1])
     new = np.append(True, ~same)
-    first, mass = order[new], np.bincount(np.cumsum(new) - 1, weights[order])
-    if small:
-        return first, mass
-    in_order = np.argsort(first)
+    first = order[new]
+    mass = np.bincount(np.cumsum(new) - 1, weights[order]).astype(np.float64)
+    in_order = np.arange(len(first)) if small else np.argsort(first)
     return first[in_order], mass[in_order]
 
 
@@ -404,7 +407,8 @@ def row_hashes(rows: Any) -> Hashes:
             hashes[part] = sums[here.indptr[1:]] - sums[here.indptr[:-1]]
         else:
             hashes[part] = (_bits(here) * factors).sum(axis=1, dtype=np.uint64)
-    return hashes ^ (hashes >> np.uint64(32))
+    hashes ^= hashes >> np.uint64(32)
+    return hashes
 
 
 def _bits(values: Any) -> Hashes:

@@ -15,8 +15,7 @@ from ..._validation import Indices, InvalidInput, Vector
 from ...constraints.sparse_simplex import SparseSimplex
 from ...deadline import Deadline
 from ...lazy_rows import in_memory
-from ...objectives.pairs import OutOfTime
-from ...objectives.rows_mmd import RowsMMD, mean_to, own_mean
+from ...objectives.mmd import OutOfTime, RowsMMD, mean_similarities
 from ...result import Result, Status, Words
 from ...similarity import Similarity
 from ...solvers.minimize import minimize
@@ -90,7 +89,7 @@ class Target:
         own, data, memory = self.F, self.rows.data, self.F.memory
         if self.whole:
             both = None if labels is None or data.labels is None else (labels, data.labels)
-            mean = mean_to(rows, data.rows, data.weights, own.similarity, both, memory)
+            mean = mean_similarities(rows, data.rows, data.weights, own.similarity, both, memory)
         else:
             candidates, sums = self.rows.compare(rows, labels)
             mean = candidates.means(sums)
@@ -210,9 +209,7 @@ def target_of(
     """
     memory, deadline = options.max_memory, options.deadline
     n, d = sample.rows.shape
-    plan = WorkPlan(
-        n, len(target.weights), target is sample, d + 20, k, memory, deadline.seconds
-    )
+    plan = WorkPlan(n, len(target.weights), target is sample, d + 20, k, memory, deadline.seconds)
     rows = TargetRows(target, similarity, plan, rng, deadline)
     cheap = not plan.limited and (similarity.plain or similarity.name == "precomputed")
     if plan.whole or (cheap and plan.fits):
@@ -251,8 +248,9 @@ def exact_discrepancy(
     both = None
     if sample.labels is not None and target.labels is not None:
         both = sample.labels, target.labels
-    mean = mean_to(rows, others, weights, similarity, both, memory, until)
-    inner = own_mean(others, weights, similarity, target.labels, memory, until)
+    mean = mean_similarities(rows, others, weights, similarity, both, memory, until)
+    own = None if target.labels is None else (target.labels, target.labels)
+    inner = mean_similarities(others, others, weights, similarity, own, memory, until)
     constant = float(weights @ inner)
     return RowsMMD(Atoms(len(mean)), rows, similarity, mean, constant, sample.labels, memory)
 
@@ -370,15 +368,10 @@ class Answer(NamedTuple):
             words=Words("points", sample.size, "MMD²"),
             total=sample.total,
         )
-        return cls(proven(result, target.whole), target, sample, solution)
-
-
-def proven(result: Result, whole: bool) -> Result:
-    """Return a result with what is proven of it: nothing where only some rows were candidates.
-
-    A squared distance is never negative.
-    """
-    if whole:
-        return replace(result, bound=min(max(result.bound or 0.0, 0.0), result.value))
-    status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
-    return replace(result, bound=None, status=status)
+        status = result.status
+        bound = None
+        if target.whole:  # a squared distance is never negative
+            bound = min(max(result.bound or 0.0, 0.0), value)
+        elif status is Status.OPTIMAL:
+            status = Status.FINISHED
+        return cls(replace(result, bound=bound, status=status), target, sample, solution)

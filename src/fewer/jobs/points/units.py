@@ -66,17 +66,17 @@ def choose_units(
         except OutOfTime:
             continue
         break
-    t = np.bincount(unit, sample.weights)[some]
-    t /= t.sum()
+    shares = np.bincount(unit, sample.weights)[some]
+    t: Vector = shares / shares.sum()
     target = Target(MMD(Atoms(len(some)), H, t), np.arange(len(some)), note=note, whole=not note)
     C = limits.constraint(target.F.space, k, some, options)
     of_units = Sample(None, t, some, sample.size, total=sample.total)
     answer = Answer.of(target, of_units, C, options, rng, notes)
     picks, weights = answer.result.indices, np.asarray(answer.result.weights)
-    rows, shares = rows_of_units(entry, units, picks, weights)
+    rows, of_rows = rows_of_units(entry, units, picks, weights)
     names = names_of_units(units)[picks]
-    about = {"table": None, "units": names, "unit_weights": weights}
-    return answer._replace(result=replace(answer.result, indices=rows, weights=shares, **about))
+    result = replace(answer.result, indices=rows, weights=of_rows, table=None)
+    return answer._replace(result=replace(result, units=names, unit_weights=weights))
 
 
 def names_of_units(units: Groups) -> Any:
