@@ -17,11 +17,13 @@ from .._validation import (
     Vector,
     as_integer,
     as_number,
+    as_units,
     as_vector,
     known,
     magnitude,
     shown,
 )
+from ..codes import as_table
 from ..rules import Rules
 from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
@@ -64,6 +66,8 @@ class DimensionSparse:
         What each dimension costs, above zero.
     budget : float, optional
         What may be spent on costs.
+    include, exclude : array of int
+        Dimensions that count as used in any case, and dimensions that are never used.
 
     Attributes
     ----------
@@ -92,12 +96,17 @@ class DimensionSparse:
     incumbent: bool = False
     costs: Any = None
     budget: float | None = None
+    include: Any = ()
+    exclude: Any = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, (Lattice, States)):
             raise InvalidInput(
                 f"DimensionSparse needs a Lattice or States, got {shown(self.space)}"
             )
+        for name in ("include", "exclude"):
+            units = as_units(getattr(self, name), self.space.n, "dimensions", name)
+            object.__setattr__(self, name, tuple(units.tolist()))
         if self.costs is None and self.budget is None:
             object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
         else:
@@ -106,10 +115,10 @@ class DimensionSparse:
             raise InvalidInput(f"incumbent must be True or False, got {shown(self.incumbent)}")
         known(self.projection, dict.fromkeys(("greedy", "exact")), "projection")
         if isinstance(self.space, States):
-            uses = np.repeat(np.arange(self.space.size), np.diff(self.space.indptr))
-            costs = self.rules.prices[self.space.indices]
-            least = float(np.bincount(uses, costs, self.space.size).min())
-            if least > self.rules.room:
+            indptr, indices = self._supports
+            uses = np.repeat(np.arange(self.space.size), np.diff(indptr))
+            least = float(np.bincount(uses, self.rules.added_costs[indices], self.space.size).min())
+            if least > self.rules.spare:
                 limit, verb = f"k = {self.k} dimensions", "the smallest uses"
                 if self.budget is not None:
                     limit, verb = f"the budget of {self.budget:g}", "the cheapest costs"
@@ -126,7 +135,8 @@ class DimensionSparse:
         if self.costs is None or self.budget is None or self.k is not None:
             raise InvalidInput("give k, or costs and budget, what may be spent on them")
         costs = as_vector(self.costs, (self.space.n,), "costs")
-        if costs.min() <= 0.0:
+        paid = np.delete(costs, self.include)
+        if paid.size and paid.min() <= 0.0:
             raise InvalidInput(
                 f"costs must be above 0, got {costs.min():g} at index {int(costs.argmin())}"
             )
@@ -148,15 +158,28 @@ class DimensionSparse:
     @property
     def whole_faces(self) -> bool:
         """Whether k is the only bound."""
-        return self.costs is None
+        return self.rules.only_k
 
     @cached_property
     def rules(self) -> Rules:
         """Which dimensions may be used together."""
+        include, exclude = (np.array(x, np.int64) for x in (self.include, self.exclude))
         if self.costs is None or self.budget is None:
-            return Rules(self.space.n, self.k)
-        budget = self.budget * (1.0 + ROUNDING)
-        return Rules(self.space.n, self.space.n, costs=np.array(self.costs), budget=budget)
+            return Rules(self.space.n, self.k, include, exclude)
+        costs, budget = np.array(self.costs), self.budget * (1.0 + ROUNDING)
+        return Rules(self.space.n, self.space.n, include, exclude, costs=costs, budget=budget)
+
+    @cached_property
+    def _supports(self) -> tuple[Indices, Indices]:
+        """The dimensions of each state that are not included, as `indptr` and `indices`."""
+        table = (
+            self.space.rows
+            if isinstance(self.space, States)
+            else as_table(self.space.unravel(np.arange(self.space.size)))
+        )
+        left = ~np.isin(table.indices, self.include)
+        before = np.concatenate([[0], np.cumsum(left)])
+        return before[table.indptr], table.indices[left].astype(np.int64)
 
     @property
     def _steps(self) -> int:
@@ -190,10 +213,11 @@ class DimensionSparse:
         """The dimensions that the chosen projection picks for v."""
         if self.projection == "exact":
             return self._nearest(v)
-        costs, room = self.rules.prices, self.rules.room
-        if isinstance(self.space, States):
-            supports = self.space.indptr, self.space.indices
-            return greedy_state_units(v, *supports, self.k, costs, room)
+        costs, room = self.rules.added_costs, self.rules.spare
+        if isinstance(self.space, States) or self.include or self.exclude:
+            count = min(self.k, self.space.n) - len(self.include)
+            units = greedy_state_units(v, *self._supports, count, costs, room)
+            return np.union1d(units, np.array(self.include, np.int64))
         shape = np.array(self.space.shape, np.int64)
         return greedy_units(v, self.space.strides, shape, self.k, self._largest, costs, room)
 
@@ -203,16 +227,18 @@ class DimensionSparse:
         Of equals the first.
         """
         least, nearest = np.inf, np.arange(self.k)
-        for units in combinations(range(self.space.n), self.k):
+        free = np.setdiff1d(np.arange(self.space.n), [*self.include, *self.exclude])
+        for others in combinations(free, min(self.k - len(self.include), len(free))):
+            units = np.sort(np.array([*self.include, *others], np.int64))
             face = self.space.face(units)
             distance = simplex_distance(v[face]) if face.size else np.inf
             if distance < least - (TIE * abs(least) if least < np.inf else 0.0):
-                least, nearest = distance, np.array(units)
+                least, nearest = distance, units
         return nearest
 
     def _heaviest(self, v: Vector) -> Indices:
         """The dimensions of the positive entries of v, heaviest first, each taken whole while k allows."""
-        units: set[int] = set()
+        units: set[int] = set(self.include)
         positive = np.flatnonzero(v > 0)
         for entry in positive[np.argsort(-v[positive], kind="stable")]:
             grown = units | set(np.flatnonzero(self.space.unravel(entry)).tolist())
@@ -229,8 +255,10 @@ class DimensionSparse:
         return is_distribution(p, tol) and self.rules.allows(units)
 
     def support(self, p: Vector) -> Indices:
-        """The dimensions that the states with mass use."""
+        """The dimensions that are included, and those that the states with mass use."""
         states = np.flatnonzero(as_vector(p, self.space.shape, "p"))
         if isinstance(self.space, States):
-            return np.unique(self.space.rows[states].indices).astype(np.int64)
-        return np.flatnonzero(self.space.unravel(states).any(axis=0))
+            used = self.space.rows[states].indices
+        else:
+            used = np.flatnonzero(self.space.unravel(states).any(axis=0))
+        return np.union1d(used, self.rules.include).astype(np.int64)

@@ -50,9 +50,7 @@ class L2:
     q: Any
 
     @staticmethod
-    def on_lattice(
-        states: States, q: Any = None, squares: Any = None, copies: int = 1, beyond: float = 0.0
-    ) -> ListedL2:
+    def on_lattice(states: States, q: Any = None) -> ListedL2:
         """Squared distance on the whole lattice that these states are listed of.
 
         q is 0 on all others, which p may use.
@@ -62,13 +60,7 @@ class L2:
         states : States
             The listed states.
         q : array of `states.size` numbers, optional
-            Their masses, of sum at most one; by default `states.weights`.
-        squares : array of `states.size` numbers, optional
-            The sum of q² over the copies of each; by default q².
-        copies : int
-            How many states each stands for.
-        beyond : float
-            The sum of q² over states that no face covers.
+            Their masses; by default `states.weights`.
 
         Returns
         -------
@@ -86,7 +78,7 @@ class L2:
         >>> result.p.tolist()  # of three seen states, and of the two unseen ones of X_{1, 2}
         [0.5625, 0.3125, 0.0, 0.0, 0.0625, 0.0625]
         """
-        return ListedL2(states, q, squares, copies, beyond)
+        return ListedL2(states, q)
 
     def __post_init__(self) -> None:
         as_space(self.space, "L2")

@@ -1,7 +1,7 @@
 """Squared distance to a distribution over more states than can be listed."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +13,6 @@ from .._validation import (
     InvalidInput,
     Vector,
     as_distribution,
-    as_integer,
-    as_number,
     as_vector,
     shown,
 )
@@ -22,9 +20,6 @@ from ..codes import as_table
 from ..cover import L2 as L2_MODE
 from ..cover import Cover, cover_of
 from ..spaces import States
-
-MAX_COPIES = 2**500
-"""Copies beyond which mass spread over them costs less than a float beside it can tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +33,6 @@ class ListedL2:
     unseen ones together, divided among the dimensions of S in any way. On each face F is a convex
     quadratic, and its minimum is that of `L2` on the whole lattice.
 
-    Where some dimensions are held in any case, `states` tells states apart by the others only, and
-    each stands for `copies`, one for each code on the held ones. Its mass is shared among them as q
-    is, and what exceeds q evenly, which is best on every face; F is then that of all of them times
-    `copies`.
-
     Attributes
     ----------
     space : States
@@ -51,28 +41,12 @@ class ListedL2:
 
     states: States
     q: Any = None
-    squares: Any = None
-    copies: int = 1
-    beyond: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.states, States):
             raise InvalidInput(f"L2.on_lattice needs States(rows), got {shown(self.states)}")
-        store = object.__setattr__
         q = self.states.weights if self.q is None else as_vector(self.q, self.states.shape, "q")
-        store(self, "beyond", as_number(self.beyond, "beyond", allow_equal=True))
-        store(
-            self,
-            "q",
-            q if self.beyond and q.min() >= 0.0 and q.sum() < 1.0 else as_distribution(q, "q"),
-        )
-        squares = (
-            np.square(q)
-            if self.squares is None
-            else as_vector(self.squares, self.states.shape, "squares")
-        )
-        store(self, "copies", min(as_integer(self.copies, "copies", 1), MAX_COPIES))
-        store(self, "squares", float(self.copies) * squares)
+        object.__setattr__(self, "q", as_distribution(q, "q"))
 
     @cached_property
     def space(self) -> States:
@@ -84,25 +58,18 @@ class ListedL2:
 
     @property
     def smoothness(self) -> float:
-        """2 for each copy, at most."""
-        return 2.0 * float(self.copies)
+        """2."""
+        return 2.0
 
     @property
     def lower_bound(self) -> float:
-        """What nothing covers: 0 where all is listed."""
-        return float(self.copies) * self.beyond
+        """0: a squared distance is never less."""
+        return 0.0
 
     @cached_property
     def constant(self) -> float:
-        """‖q‖², times `copies`."""
-        return self.lower_bound + float(self.squares.sum())
-
-    @cached_property
-    def _lack(self) -> Vector:
-        """What a state costs that lacks mass, as a multiple of its squared lack: 1 unless copies share it unevenly."""
-        lack: Vector = np.ones(self.q.size)
-        np.divide(self.squares, np.square(self.q), out=lack, where=self.q > 1e-150)
-        return lack
+        """‖q‖²."""
+        return float(np.square(self.q).sum())
 
     @property
     def scale(self) -> float:
@@ -113,17 +80,13 @@ class ListedL2:
         """Σ (p - q)² over the seen states, and the square of the other mass divided by the number of unseen states."""
         left, unseen = p[: self.states.size] - self.q, float(p[self.states.size :].sum())
         rest = unseen * unseen * self._share(p) if unseen else 0.0
-        return self.lower_bound + float((self._slopes(left) * left).sum()) + rest
-
-    def _slopes(self, left: Vector) -> Vector:
-        """Half the derivative of F by the mass of each seen state, from p - q there."""
-        return np.where(left < 0.0, self._lack * left, left)
+        return float(np.square(left).sum()) + rest
 
     def gradient(self, p: Vector) -> Vector:
         """2 (p - q), and for the unseen states twice the mass that each of them has."""
         unseen = float(p[self.states.size :].sum())
         share = min(self._share(p), 1.0) if unseen else 0.0
-        seen = 2.0 * self._slopes(p[: self.states.size] - self.q)
+        seen = 2.0 * (p[: self.states.size] - self.q)
         return np.concatenate([seen, np.full(self.states.n, 2.0 * unseen * share)])
 
     def best_on(self, face: Indices) -> Vector:
@@ -141,7 +104,7 @@ class ListedL2:
         if not face.size:
             return np.inf
         seen, dims = self._parts(face)
-        covered, squares = float(self.q[seen].sum()), float(self.squares[seen].sum())
+        covered, squares = float(self.q[seen].sum()), float(np.square(self.q[seen]).sum())
         return max(self.constant - squares + (1.0 - covered) ** 2 * (1 / self._size(dims)), 0.0)
 
     @property
@@ -151,8 +114,7 @@ class ListedL2:
 
     def cover(self, k: int) -> Cover | None:
         """min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
-        cover = cover_of(self.states, self.q, k, L2_MODE, self.squares)
-        return replace(cover, norm=self.lower_bound + cover.norm)
+        return cover_of(self.states, self.q, k, L2_MODE)
 
     def _parts(self, face: Indices) -> tuple[Indices, Indices]:
         """The seen states of a face X_S, and its dimensions; other sets of entries are refused."""

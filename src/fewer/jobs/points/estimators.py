@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from ..._validation import InvalidInput, as_flag, gathered, is_frame, read, unmasked
+from ..._validation import InvalidInput, as_flag, gathered, is_frame, read
 from ...deadline import Deadline
 from ...options import option
 from ...result import Result, Status
@@ -467,7 +467,7 @@ class FewerPointsClassifier(
             raise InvalidInput(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        labels = read(unmasked(y, "y"), "y")
+        labels = read(y, "y")
         if labels.dtype == object and labels.ndim == 1:
             as_labels(labels, len(labels))  # says what cannot be sorted
         with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole

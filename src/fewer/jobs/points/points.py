@@ -14,10 +14,10 @@ from ...tables.frames import height, index_of, take_rows
 from ...tables.source import is_lazy, source_of
 from ...threads import own_threads
 from .blocks import points_in_blocks
-from .box import move_points
 from .comparison import MEANS_ONLY, STANDARDIZED, Comparison, standardizes, with_bandwidth
 from .explain import Source
 from .limits import Limits, by_position, groups_of
+from .moving import move_points
 from .options import PointsOptions
 from .rows import RowInput, Sample, as_gram, read_rows
 from .target import Answer, target_of

@@ -20,7 +20,6 @@ from ..._validation import (
     library_of,
     read,
     shown,
-    unmasked,
 )
 from ...codes import as_csr
 from ...deadline import Deadline
@@ -329,7 +328,7 @@ def as_labels(y: Any, size: int, kept: Any = slice(None)) -> tuple[npt.NDArray[A
     """Return the classes of labels of so many rows, sorted, and the code of each row that is kept."""
     if is_table(y) and not is_frame(y):
         y = Table.of(y).columns[0]
-    labels = y.levels.codes if isinstance(y, Column) else read(unmasked(y, "labels"), "labels")
+    labels = y.levels.codes if isinstance(y, Column) else read(y, "labels")
     if labels.shape != (size,):
         raise InvalidInput(
             f"labels must have one label for each of the {size} rows, got {len(np.atleast_1d(labels))}"
