@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from .jobs.bins.transformer import FewerBins
     from .jobs.dims.dims import coverage, dims
     from .jobs.dims.selector import FewerDims
-    from .jobs.points.classifier import FewerPointsClassifier
-    from .jobs.points.estimators import FewerPoints, FewerSampler
+    from .jobs.points.estimators import FewerPoints, FewerPointsClassifier, FewerSampler
     from .jobs.points.explain import assign, criticisms, witness
     from .jobs.points.points import points, split_evenly
     from .jobs.summaries import Summary, summarize
@@ -56,7 +55,7 @@ _HOMES = {
     "FewerBins": "jobs.bins.transformer",
     "FewerDims": "jobs.dims.selector",
     "FewerPoints": "jobs.points.estimators",
-    "FewerPointsClassifier": "jobs.points.classifier",
+    "FewerPointsClassifier": "jobs.points.estimators",
     "FewerSampler": "jobs.points.estimators",
     "FewerTerms": "jobs.terms.regressor",
     "Functional": "objectives.functional",
