@@ -11,7 +11,7 @@ import pytest
 
 import fewer
 from fewer import Status
-from fewer.jobs.points.solve import prepare
+from fewer.jobs.points.points import prepare
 from fewer.report.bins import HistogramStudy
 from fewer.report.page import path_page
 from fewer.report.path import (

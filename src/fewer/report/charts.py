@@ -120,7 +120,7 @@ class Axis:
         numbers = np.outer(10.0 ** np.arange(-300, 300), [1, 2, 5]).ravel()
         if self.log:
             ticks = numbers[(numbers >= self.low) & (numbers <= self.high)]
-            return list(ticks if len(ticks) < 10 else ticks[np.log10(ticks) % 1 == 0])
+            return list(ticks if len(ticks) < 9 else ticks[np.log10(ticks) % 1 == 0])
         step = numbers[numbers >= (self.high - self.low) / MAX_TICKS][0]
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [float(i * step) for i in range(first, last + 1)]

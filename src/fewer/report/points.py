@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from .._validation import Indices, Vector, as_generator
 from ..deadline import Deadline
 from ..jobs.points.options import PointsOptions
-from ..jobs.points.solve import prepare
+from ..jobs.points.points import prepare
 from ..result import Result
 from ..tables.frames import is_table, names_of, take_rows
 from ..threads import own_threads
@@ -66,11 +66,9 @@ class PointsStudy(Study):
         if options.labels is not None and not isinstance(options.labels, str):
             self.captions = {"label": np.asarray(options.labels), **self.captions}
         entry = self.ready.input
-        self.used = np.arange(entry.rows.shape[0]) if entry.kept is None else entry.kept
+        self.used = entry.kept
         self.size = int(np.searchsorted(self.used, self.ready.sample.size))
-        self.masses = np.ones(len(self.used))
-        if entry.weights is not None:
-            self.masses = np.array(entry.weights, np.float64)
+        self.masses = np.array(entry.weights, np.float64)
         if options.target is not None:
             self.masses[: self.size] = 0.0
         self.masses /= self.masses.sum()
