@@ -253,7 +253,7 @@ def projection_note(constraint: object) -> str:
 
 def refits(constraint: object) -> bool:
     """Whether every distribution on the face of a member's support is a member."""
-    return whole_faces(constraint) or getattr(constraint, "costs", None) is not None
+    return whole_faces(constraint) or hasattr(constraint, "costs")
 
 
 def require_whole_faces(constraint: object, who: str) -> None:

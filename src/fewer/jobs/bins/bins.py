@@ -25,8 +25,8 @@ from ..._validation import (
 from ...constraints.sparse_simplex import SparseSimplex
 from ...deadline import Deadline
 from ...distribution import Distribution
+from ...objectives.covered import L2
 from ...objectives.cumulative import Cumulative
-from ...objectives.l2 import L2
 from ...objectives.moments import Moments, as_matrix
 from ...options import takes
 from ...result import Result, Status, Words

@@ -9,7 +9,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..._validation import InvalidInput, Vector, as_integer, as_numbers, is_frame, read, unmasked
+from ..._validation import InvalidInput, Vector, as_integer, as_numbers, is_frame, read
 from ...result import Result
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import Estimator, Learned, at_most, check_columns, validated
@@ -165,7 +165,7 @@ HEAD_ROWS = 1024
 
 def is_column(X: Any) -> bool:
     """Whether X is one column without a second axis: an array, a list or a Series."""
-    return not sp.issparse(X) and not is_frame(X) and read(unmasked(X, "X"), "X").ndim == 1
+    return not sp.issparse(X) and not is_frame(X) and read(X, "X").ndim == 1
 
 
 def nearest(x: Vector, kept: Vector) -> Vector:
