@@ -275,7 +275,7 @@ def test_nothing_is_written_but_by_written_whole():
                     places.add((str(path.relative_to(SOURCE)), name))
     assert places == {
         ("files.py", "open"),
-        ("cli/_process.py", "open"),
+        ("cli/__init__.py", "open"),
         ("io/formats.py", "NamedTemporaryFile"),
     }
 
@@ -376,7 +376,6 @@ def test_the_command_takes_ctrl_c_before_it_imports_anything():
     assert done.stdout.split() == [
         "fewer",
         "fewer.cli",
-        "fewer.cli._process",
         "gc",
     ]  # gc is a part of the interpreter
 
@@ -407,12 +406,12 @@ def test_ctrl_c_while_the_answer_is_written_is_130_and_it_is_written(
 def test_ctrl_c_in_a_finalizer_is_not_swallowed(tmp_path):
     code = (
         "import os, signal\n"
-        "from fewer.cli import _process\n"
-        "_process.prepare()\n"
+        "from fewer.cli import prepare, stoppable\n"
+        "prepare()\n"
         "class Last:\n"
         "    def __del__(self): os.kill(os.getpid(), signal.SIGINT)\n"
         "try:\n"
-        "    with _process.stoppable():\n"
+        "    with stoppable():\n"
         "        last = Last(); del last\n"
         "        while True: pass\n"
         "except KeyboardInterrupt: print('raised')\n"
