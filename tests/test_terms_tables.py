@@ -253,7 +253,7 @@ def test_missing_values_by_rule():
     late.iloc[:5, 4] = np.nan
     with pytest.raises(
         InvalidInput,
-        match=r"column 'JPM' has no price to carry forward in row 0 .*its first is in row 5",
+        match=r"column 'JPM' has no price to carry forward in row 0 .*exclude the column",
     ):
         terms(late, index, 3, returns="log", missing="ffill")
     same(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, as_integer, as_number, read, shown, unmasked
+from .._validation import Indices, InvalidInput, as_integer, as_number, read, shown
 
 SHOWN = 5
 """Labels that a message lists."""
@@ -24,7 +24,6 @@ def as_groups(labels: Any, n: int) -> Groups:
     """Labels of n entries, of one kind that can be told apart."""
     if isinstance(labels, Groups):
         return labels
-    labels = unmasked(labels, "groups")
     array = read(labels, "groups")
     if array.shape != (n,):
         raise InvalidInput(
@@ -74,7 +73,6 @@ def limits_of_groups(limits: Any, names: tuple[Any, ...], option: str, n: int) -
             raise InvalidInput(f"{name} must be at most 1, got {share:g}")
         return min(share, 1.0)
 
-    limits = unmasked(limits, option)
     if hasattr(limits, "to_dict") and hasattr(limits, "index"):
         limits = limits.to_dict()
     if limits is None:

@@ -22,9 +22,9 @@ from .points.first_pass import FirstPlan, FirstSummary
 from .points.one_pass import Coreset, OnePassPlan
 from .points.options import PointsOptions
 from .points.second_pass import PointsPlan, SecondSummary
-from .terms.blocks import TermsSummary, block_schema
 from .terms.options import TermsOptions
 from .terms.terms import track
+from .terms.tracking import TermsSummary, terms_schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +239,7 @@ def _bins_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 def _terms_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
-    schema = block_schema(block.X, own.get("y"), options) if plan is None else plan.schema
+    schema = terms_schema(block.X, options, own.get("y")) if plan is None else plan.schema
     with own_threads():
         return TermsSummary.of(block, schema)
 

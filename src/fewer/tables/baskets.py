@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import InvalidInput, shown
-from ..io.copies import located
-from ..io.formats import check_text, start_of
+from ..io.formats import check_text, located, start_of
 from .column import Column, Levels
 
 ORDERS = re.compile(

@@ -23,7 +23,6 @@ from ..._validation import (
     as_weights,
     read,
     shown,
-    unmasked,
 )
 from ...codes import MOST_CODES
 from ...constraints.dimension_sparse import ROUNDING, DimensionSparse
@@ -419,7 +418,7 @@ class ColumnUnits:
                 known_name(name, called, "units")
             labels = [units.get(name, name) for name in called]
         else:
-            array = read(unmasked(units, "units"), "units")
+            array = read(units, "units")
             if array.shape != (n,):
                 raise InvalidInput(
                     f"units must have one label for each of the {n} columns, got shape"

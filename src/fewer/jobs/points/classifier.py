@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from ..._validation import Indices, InvalidInput, as_array, as_flag, read, unmasked
+from ..._validation import Indices, InvalidInput, as_array, as_flag, read
 from ...bandwidths import times_power_of_two
 from ...deadline import Deadline
 from ...options import option
@@ -126,7 +126,7 @@ class FewerPointsClassifier(
             raise InvalidInput(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        labels = read(unmasked(y, "y"), "y")
+        labels = read(y, "y")
         if labels.dtype == np.longdouble:
             as_array(labels, "y")
         if labels.dtype == object and labels.ndim == 1:

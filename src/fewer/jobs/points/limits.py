@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._validation import Fix, Indices, InvalidInput, as_units, read, shown, unmasked
+from ..._validation import Fix, Indices, InvalidInput, as_units, read, shown
 from ...constraints.groups import Groups, as_groups, limits_of_groups
 from ...constraints.sparse_simplex import SparseSimplex
 from ...spaces import Space
@@ -102,7 +102,7 @@ class Limits(NamedTuple):
 
 def rows_named(value: Any, labels: Any, n: int, name: str) -> Indices:
     """Read rows by a mask, by labels of an index, or by number, sorted."""
-    array = read(unmasked(value, name), name)
+    array = read(value, name)
     if array.dtype == bool:
         if array.shape != (n,):
             raise InvalidInput(

@@ -19,7 +19,6 @@ from ..._validation import (
     library_of,
     read,
     shown,
-    unmasked,
 )
 from ...bandwidths import largest
 from ...codes import as_csr
@@ -296,7 +295,7 @@ def as_labels(y: Any, size: int, kept: Indices | None = None) -> tuple[npt.NDArr
                 f"labels must not be missing, got one missing in row {int(np.argmin(codes))}"
             )
     else:
-        labels = read(unmasked(y, "labels"), "labels")
+        labels = read(y, "labels")
         count = len(labels) if labels.ndim == 1 else -1
         labels = labels[some] if count == size else labels
         whole = labels.dtype.kind in "iub"

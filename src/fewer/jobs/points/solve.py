@@ -13,7 +13,6 @@ from ...solvers.minimize import minimize
 from ...tables.frames import index_of, take_rows
 from ...threads import own_threads
 from .answer import Answer, on_rows
-from .box import move_points
 from .comparison import (
     MEANS_ONLY,
     STANDARDIZED,
@@ -25,6 +24,7 @@ from .comparison import (
 )
 from .explain import Source
 from .limits import Limits, groups_of
+from .moving import move_points
 from .options import PointsOptions
 from .rows import RowInput, finite_rows, read_rows
 from .sample import Sample
