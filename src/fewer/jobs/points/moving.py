@@ -21,11 +21,11 @@ from ...tables.encode import Encoding
 from ...tables.frames import put_columns
 from .comparison import column_ends
 from .options import PointsOptions, as_ends
-from .sample import Sample
+from .rows import Sample
 from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target
 
 if TYPE_CHECKING:
-    from .solve import PreparedRows
+    from .points import PreparedRows
 
 TILE = 2**17
 """Similarities of a tile."""
@@ -358,7 +358,7 @@ def move_points(
     """
     sample, comparison, entry = prepared.sample, prepared.comparison, prepared.input
     F, every = target.F, np.arange(len(result.indices))
-    at = solution.indices[np.argsort(sample.at(target.candidates[solution.indices]))]
+    at = solution.indices[np.argsort(sample.first[target.candidates[solution.indices]])]
     own = sample.take(target.candidates[at]).loaded()
     rows, bounds = dense(own.rows), options.weights(len(every))
     moving = MovingColumns.of(prepared.X, entry.rows, entry.encoding, options.move)

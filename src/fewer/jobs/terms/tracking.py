@@ -20,7 +20,7 @@ from ..._validation import (
     shown,
 )
 from ...constraints.groups import Groups
-from ...objectives.tall import factored, merged_factors
+from ...objectives.factor import merged_factors, rooted_rows, triangular_factor
 from ...options import IN_BLOCKS
 from ...row_blocks import canonical_rows
 from ...tables.column import Column, Table, columns_of, numbers_of_column, objects
@@ -274,7 +274,8 @@ class TermsSummary:
                 " the columns"
             )
         y = as_vector(read.y, (len(X),), "y")
-        factor = factored(X, y, None if read.weight is None else np.sqrt(read.weight))
+        roots = None if read.weight is None else np.sqrt(read.weight)
+        factor = triangular_factor(rooted_rows(X, y, roots))
         if not np.isfinite(factor).all():
             raise InvalidInput(
                 "X or y holds numbers too large to be squared in blocks; divide them by a power"
