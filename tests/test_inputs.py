@@ -110,9 +110,9 @@ REFUSED = [
     (r"got shape \(4,\)", lambda: dims(LINE, costs=[1.0] * 4, budget=2.0)),
     (r"got shape \(4,\)", lambda: dims(LINE, 1, units=[0, 0, 1, 1])),
     (r"got shape \(4,\)", lambda: terms(LINE, [1.0], 1)),
-    ("shape", lambda: FewerTerms(k=1).fit(LINE, [1.0])),
+    ("2D", lambda: FewerTerms(k=1).fit(LINE, [1.0])),
     (
-        "a budget of 1 pays for none of what exclude leaves: the cheapest costs 2",
+        "a budget of 1 pays for none of the columns: the cheapest costs 2",
         lambda: dims(ROWS > 1, costs=[0.5, 2.0, 3.0], budget=1.0, exclude=[0]),
     ),
     ("solver must be one of", lambda: dims(ROWS, 1, solver=Opaque())),

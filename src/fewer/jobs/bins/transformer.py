@@ -110,9 +110,7 @@ class FewerBins(
         drops = known(self.missing, {"error": False, "drop": True}, "missing")
         X, gaps = without_gaps(X) if drops and is_frame(X) else (X, None)
         kinds = [np.float64, np.float32]
-        numbers = validated(
-            self, X, missing=True, dtype=kinds, ensure_all_finite="allow-nan", reset=reset
-        )
+        numbers = validated(self, X, dtype=kinds, ensure_all_finite="allow-nan", reset=reset)
         if gaps is not None:
             numbers = np.where(gaps, np.nan, numbers)
         elif not drops and np.isnan(numbers).any():
