@@ -19,7 +19,7 @@ from ..jobs.points.points import points
 from ..jobs.terms.terms import terms
 from ..progress import search_bar
 from ..result import Result, Status
-from ..tables.names import nearest
+from ..tables.frames import nearest
 from ..tables.source import source_of
 from .bins import bins_study
 from .dims import DimsStudy
