@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._validation import InvalidInput, Vector, as_array, known
-from ..jobs.bins.bins import bins
+from ..jobs.bins.bins import as_edges, available, bins, distribution_of, edges_of, weights_of_bins
 from ..jobs.bins.empirical import Empirical
 from ..jobs.bins.options import BinsOptions
-from ..jobs.bins.values import as_edges, available, edges_of, weights_of_bins
 from ..result import Result
 from .drawings import cumulative, histograms
 from .html import Html
@@ -54,9 +53,7 @@ def bins_study(values: Any = None, **options: Any) -> Study:
             )
         edges = None if own.edges is None else as_edges(own.edges, "edges")
         return HistogramStudy(counts, edges, own.plain, own.contiguous)
-    P = values
-    if not isinstance(P, Empirical):
-        P = Empirical.of(values, own.sample_weight, own.missing)
+    P = distribution_of(values, own)
     if own.plain:
         return ValuesStudy(P, own.grid, own.n_bins)
     edges = edges_of(P, own.grid, own.n_bins)
