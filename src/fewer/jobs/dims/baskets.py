@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from ..._validation import Indices, InvalidInput, shown
 from ...row_blocks import canonical_rows
 from ...tables.baskets import levels_of
-from ...tables.column import Table, type_and_text
+from ...tables.column import Table
 from ...tables.frames import is_table
 from ...tables.source import Block, Source
 from .options import DimsOptions
@@ -203,4 +203,4 @@ def in_order(names: Iterable[Any]) -> list[Any]:
     try:
         return sorted(names, key=lambda name: (name is None, name))
     except TypeError:
-        return sorted(names, key=type_and_text)
+        return sorted(names, key=lambda name: (type(name).__name__, str(name)))

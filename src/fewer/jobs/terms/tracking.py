@@ -23,10 +23,25 @@ from ...constraints.groups import Groups
 from ...objectives.factor import merged_factors, rooted_rows, triangular_factor
 from ...options import IN_BLOCKS
 from ...row_blocks import canonical_rows
-from ...tables.column import Column, Table, columns_of, numbers_of_column, objects
-from ...tables.frames import index_of, is_table, width
-from ...tables.missing import dropped_note, filled_note
-from ...tables.names import aligned, group_codes, known_name, positions, refuse_twins
+from ...tables.column import (
+    Column,
+    Table,
+    columns_of,
+    dropped_note,
+    filled_note,
+    numbers_of_column,
+    objects,
+)
+from ...tables.frames import (
+    aligned,
+    group_codes,
+    index_of,
+    is_table,
+    known_name,
+    positions,
+    refuse_twins,
+    width,
+)
 from ...tables.prices import PRICE_FIXES, Panel, time_order
 from ...tables.schema import MEDIANS, Schema, left_out
 from ...tables.source import Block, Source
