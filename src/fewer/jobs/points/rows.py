@@ -8,11 +8,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..._validation import (
-    Fix,
     Indices,
     InvalidInput,
     Vector,
     as_array,
+    as_shares,
     as_weights,
     gathered,
     is_frame,
@@ -70,26 +70,21 @@ class RowInput:
 
     def at(self, rows: Indices, name: str) -> Indices:
         """Find where rows of X, which an option names, are among those that are compared."""
-        at = np.minimum(np.searchsorted(self.kept, rows), len(self.kept) - 1)
-        gone = rows[self.kept[at] != rows]
+        gone = np.setdiff1d(rows, self.kept)
         if gone.size:
             raise InvalidInput(
                 f"{name} names row {gone[0]}, which is left out: it has a missing value"
             )
-        return at
+        return np.searchsorted(self.kept, rows)
 
     def split(self, sample: "Sample") -> tuple["Sample", "Sample"]:
         """Split a sample into the rows to choose from and those to stand for: twice itself without a target."""
         if not self.others:
             return sample, sample
         of_x = sample.first < self.n
-        parts = [sample.take(np.flatnonzero(mine)) for mine in (of_x, ~of_x)]
-        for part, name in zip(parts, ("X", "the target"), strict=True):
-            if not len(part.weights):
-                fix = Fix("missing", "drop")
-                raise InvalidInput(f"{fix} leaves no row of {name}", fixes=[fix])
-        own, target = (replace(part, weights=part.weights / part.weights.sum()) for part in parts)
-        return replace(own, size=self.n), target
+        own, target = (sample.take(np.flatnonzero(mine)) for mine in (of_x, ~of_x))
+        own = replace(own, weights=as_shares(own.weights, "X"), size=self.n)
+        return own, replace(target, weights=as_shares(target.weights, "target"))
 
 
 @dataclass(frozen=True, eq=False)
