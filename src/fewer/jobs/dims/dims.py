@@ -27,9 +27,7 @@ from ..._validation import (
 from ...codes import MOST_CODES
 from ...constraints.dimension_sparse import ROUNDING, DimensionSparse
 from ...distribution import Distribution
-from ...objectives.kl import KL
-from ...objectives.l2 import L2
-from ...objectives.listed import ListedL2
+from ...objectives.covered import KL, L2, ListedL2
 from ...options import takes
 from ...result import Result, Words
 from ...rules import Rules
