@@ -24,10 +24,9 @@ from ...deadline import Deadline
 from ...distances import row_slices
 from ...lazy_rows import as_rows, some_rows
 from ...similarity import require_semidefinite
-from ...tables.column import Column, Table, below, below_array, role
+from ...tables.column import Column, Table, below, below_array, refuse_missing, role
 from ...tables.encode import Encoding, encoded
 from ...tables.frames import height, is_table
-from ...tables.missing import refuse_missing
 from ...tables.schema import RULES, Schema
 from ...tables.source import Block
 from .options import SPARSE, PointsOptions
