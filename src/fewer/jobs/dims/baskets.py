@@ -137,7 +137,7 @@ def summary_of_lines(source: Source, k: Any, options: DimsOptions) -> DimsSummar
     if whole is not None:
         lines = lines_of(whole.X, plan, coded=True)
         lines = lines.part(np.argsort(lines.orders, kind="stable"))
-        return BasketsSummary.closed(lines, plan).summary()
+        return BasketsSummary.closed(lines, plan, every=True).summary()
     plan = plan._replace(most=most_used(k, options), memory=options.max_memory)
     work, merge = BasketsSummary.of, BasketsSummary.merged
     return source.fold("dims-1", work, plan, merge, canonical_rows(2)).summary()
