@@ -140,6 +140,8 @@ class DimensionSparse:
         affordable = np.searchsorted(cheapest, self.budget * (1.0 + ROUNDING), side="right")
         object.__setattr__(self, "k", int(affordable))
 
+    dimensions = True  # units are dimensions: of L2 and KL the mass on a face decides
+
     @property
     def n_units(self) -> int:
         """The number of dimensions."""

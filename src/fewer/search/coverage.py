@@ -132,10 +132,17 @@ class CoverageEngine:
             self._known = key, p, math.inf if p is None else float(self.objective.value(p))
         return self._known[1:]
 
+    def add_best(self) -> int:
+        """A step of Algorithm 3."""
+        return self._with_state(self._search.add_best())
+
     def grow(self, count: int) -> int:
-        """Add dimensions: one by Algorithm 3, several by look-ahead."""
+        """Add dimensions by look-ahead."""
         affordable = 1 + int(WORK_PER_CALL / self._search.one_pass)
-        added = self._search.add_best() if count == 1 else self._search.grow(min(count, affordable))
+        return self._with_state(self._search.grow(min(count, affordable)))
+
+    def _with_state(self, added: int) -> int:
+        """Another face where the one that is full holds no state."""
         if added and not self._search.lacking and self.answer() is None:
             self._hold_a_state()
         return added

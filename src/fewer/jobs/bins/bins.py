@@ -26,7 +26,7 @@ from ...objectives.moments import Moments, as_matrix
 from ...options import takes
 from ...result import Result
 from ...row_blocks import canonical_rows
-from ...solvers.units import in_units, watched
+from ...solvers.loop import in_units, watched
 from ...spaces import Atoms
 from ...tables.frames import width
 from ...tables.source import Source, source_of

@@ -11,10 +11,19 @@ from ...constraints.sparse_simplex import SparseSimplex
 from ...deadline import Deadline
 from ...objectives.moments import Moments
 from ...result import Result, Status
-from ...search.paths import stopped, walked
-from ...solvers.loop import Callback, Outcome, Progress, Step, Steps, drive, says_stop
+from ...search.fits import stopped, walked
+from ...solvers.loop import (
+    Callback,
+    Outcome,
+    Progress,
+    Step,
+    Steps,
+    drive,
+    in_units,
+    says_stop,
+    watched,
+)
 from ...solvers.minimize import minimize
-from ...solvers.units import in_units, watched
 from .options import BinsOptions
 
 TINY = 1e-300

@@ -12,7 +12,7 @@ from ...constraints.sparse_simplex import SparseSimplex
 from ...distribution import Distribution
 from ...objectives.cumulative import Cumulative
 from ...result import Result, Status, Words
-from ...solvers.units import Affine, in_units, watched
+from ...solvers.loop import Affine, in_units, watched
 from ...spaces import Atoms
 from ..terms.terms import solve
 from .empirical import SMALLEST_WIDTH, Empirical

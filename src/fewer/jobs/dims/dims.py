@@ -30,8 +30,8 @@ from ...objectives.listed import MAX_COPIES
 from ...options import takes
 from ...result import Result, Status, Words
 from ...rules import Rules
+from ...solvers.loop import Affine
 from ...solvers.minimize import minimize
-from ...solvers.units import Affine
 from ...spaces import Lattice, States
 from ...tables.missing import nothing_whole
 from ...tables.source import source_of
