@@ -148,7 +148,8 @@ class Search:
         if len(self.rules.include) == self.rules.sizes[1] or self._n_open <= 1:
             return 0.0
         counts = self.oracle.counts
-        return min(counts.patience, counts.per_support * self._n_supports)
+        most = int(counts.patience / counts.per_support)
+        return counts.per_support * min(self._n_supports, most)
 
     @cached_property
     def _n_open(self) -> int:
@@ -157,8 +158,7 @@ class Search:
     @cached_property
     def _n_supports(self) -> int:
         """How many supports there are, were it for their size alone."""
-        most = min(self.rules.sizes[1], self._n_open)
-        return sum(math.comb(self._n_open, size) for size in range(1, most + 1))
+        return math.comb(self._n_open, min(self.rules.sizes[1], self._n_open))
 
     def answer(self) -> Vector | None:
         """The best member on the support."""

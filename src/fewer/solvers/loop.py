@@ -313,12 +313,17 @@ class Record:
 
     def take(self, p: Vector) -> float:
         """Value an iterate and remember it if none was better."""
-        value = float(self.objective.value(p))
-        if math.isnan(value):
-            raise InvalidInput(f"the objective is not a number at iterate {len(self.history)}")
+        value = self._value_of(p)
         self.history.append(value)
         if self.p is None or value < self.value:
             self.p, self.value = p.copy(), value
+        return value
+
+    def _value_of(self, p: Vector) -> float:
+        """F[p], which must be a number."""
+        value = float(self.objective.value(p))
+        if math.isnan(value):
+            raise InvalidInput(f"the objective is not a number at iterate {len(self.history)}")
         return value
 
     def raise_bound(self, bound: float | None) -> None:
@@ -337,7 +342,7 @@ class Record:
                 f"{solver} ended outside the constraint {constraint!r}, and what its project() "
                 "returns is not a member by its contains() either"
             )
-        self.value = float(self.objective.value(self.p))
+        self.value = self._value_of(self.p)
         self.notes.append(
             f"the answer of {solver} was no member of the constraint and was projected onto it"
         )
