@@ -22,7 +22,12 @@ import fewer
 from fewer.datasets import orders, prices
 
 STORED = Path(__file__).with_name("frozen.json")
-INTENDED: dict[str, str] = {}
+ORDER = "rows with labels or groups are sorted by value, no longer by bytes: "
+INTENDED: dict[str, str] = {
+    "points/gamma=cv": ORDER + "other folds, another bandwidth",
+    "FewerPointsClassifier": ORDER + "other folds, another bandwidth",
+    "points/groups": ORDER + "the search takes another way, 0.2 % from the old value",
+}
 """Calls whose answer was changed on purpose since they were stored, and why."""
 DESCENTS = {"points/move": 0.05, "points/move=free": 0.05}
 """Calls that descend from many starts: by which share the last bits of a processor move their

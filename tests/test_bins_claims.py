@@ -7,7 +7,7 @@ import pytest
 
 import fewer.deadline
 from fewer import L2, Atoms, InvalidInput, Moments, SparseSimplex, Status, bins
-from fewer.objectives import _segments
+from fewer.objectives import cumulative
 from fewer.objectives.cumulative import Cumulative
 from fewer.protocols import Quadratic, implements
 
@@ -44,7 +44,7 @@ def test_what_a_limit_leaves_of_the_dynamic_program_is_good_and_has_a_bound(
 
 
 def test_a_callback_stops_the_dynamic_program_between_rounds(monkeypatch):
-    monkeypatch.setattr(_segments, "WORK", 100)
+    monkeypatch.setattr(cumulative, "WORK", 100)
     calls = []
 
     def stop_at_the_third(progress):
@@ -136,7 +136,7 @@ def test_functionals_reached_exactly_are_called_optimal():
     assert result.status is Status.OPTIMAL
 
 
-@pytest.mark.parametrize("power", [-560, 600])
+@pytest.mark.parametrize("power", [-260, 300])
 def test_functionals_of_any_size(power):
     A = np.random.default_rng(3).standard_normal((6, 12))
     p = P[:12]

@@ -20,8 +20,8 @@ from fewer import InvalidInput, row_blocks
 from fewer.jobs.points import target as _target
 from fewer.jobs.points.first_pass import FirstPlan, FirstSummary
 from fewer.jobs.points.options import PointsOptions
-from fewer.objectives import tall
-from fewer.objectives.tall import PART_ROWS, factored
+from fewer.objectives import factor
+from fewer.objectives.factor import PART_ROWS, triangular_factor
 from fewer.row_blocks import Tree, canonical_rows
 from fewer.similarity import similarity_of
 from fewer.tables import dask as _dask
@@ -116,7 +116,7 @@ def test_terms_of_blocks_are_those_of_moments_to_the_last_bit(weighted, data, sm
     parts = [np.array_split(part, 7) for part in (X, y, w)]
     found = fewer.terms(lambda: zip(*parts[: 2 + weighted], strict=True), None, 2, rng=0)
     before = fewer.terms(X, y, 2, sample_weight=w if weighted else None, rng=0)
-    monkeypatch.setattr(tall, "MIN_TALL_ROWS", 1)
+    monkeypatch.setattr(factor, "MIN_TALL_ROWS", 1)
     whole = fewer.terms(X, y, 2, sample_weight=w if weighted else None, rng=0)
     for name in ("value", "bound"):
         assert getattr(whole, name) == getattr(found, name)
@@ -534,7 +534,7 @@ def test_a_tall_block_is_factored_in_parts_to_the_same_factor():
         [1.0, 1e3, 1e-3, 1.0]
     )
     plain = np.abs(np.linalg.qr(rows, mode="r"))
-    assert np.abs(factored(rows)) == pytest.approx(plain, rel=1e-9, abs=1e-12)
+    assert np.abs(triangular_factor(rows)) == pytest.approx(plain, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("rng", [None, "a", 1.7, True, -1, np.random.default_rng(0)], ids=str)

@@ -151,7 +151,7 @@ def test_the_unit_of_a_condition_changes_nothing(unit, loss):
     assert found.value == pytest.approx(expected.value, rel=1e-9)
 
 
-@pytest.mark.parametrize("unit", [*UNITS, 1e-120, 1e120])
+@pytest.mark.parametrize("unit", [*UNITS, 1e-60, 1e60])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_unit_of_the_data_changes_no_answer(unit, loss):
     rng = np.random.default_rng(13)

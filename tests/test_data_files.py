@@ -327,7 +327,7 @@ def test_arrays_are_frames_too(tmp_path):
 
 
 def test_a_bomb_of_every_compression_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr("fewer.io.copies.ALWAYS_INFLATED", 10_000)
+    monkeypatch.setattr("fewer.io.formats.ALWAYS_INFLATED", 10_000)
     for ending, compress in COMPRESSIONS.items():
         if ending:
             (tmp_path / f"a.csv{ending}").write_bytes(compress(b"a\n" + b"1\n" * 2_000_000))

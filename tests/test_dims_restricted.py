@@ -7,15 +7,11 @@ import numpy as np
 import pytest
 
 from fewer import (
-    L2,
-    DimensionSparse,
     FewerDims,
     InvalidInput,
-    States,
     Status,
     coverage,
     dims,
-    minimize,
 )
 from fewer.datasets import baskets
 
@@ -161,24 +157,6 @@ def test_the_estimator_passes_it_on():
     twin = dims(X, 4, include=[9], exclude=[0, 1], rng=0)
     assert model.indices_.tolist() == twin.indices.tolist()
     assert model.coverage_ == coverage(X, twin.indices)
-
-
-@pytest.mark.parametrize("solver", ["exact", "iht"])
-def test_copies_of_states_are_the_whole_lattice(solver):
-    """One listed state for each code on a held column: F is the squared distance of all, times the copies."""
-    X = np.array([[0, 1, 0], [2, 1, 0], [2, 1, 0], [0, 0, 1], [1, 0, 0]])
-    q = np.array([0.6, 0.2, 0.2])
-    squares = np.array([0.2**2 + 0.4**2, 0.2**2, 0.2**2])
-    F = L2.on_lattice(States([[1, 0], [0, 1], [0, 0]]), q, squares, copies=3)
-    found = minimize(F, DimensionSparse(F.space, 1), solver, rng=0)
-    assert found.value / 3 == pytest.approx(min(loss(X, np.ones(5), [0, j], "l2") for j in (1, 2)))
-    p = np.random.default_rng(0).dirichlet(np.ones(F.space.size))
-    p[3:] = 0.0
-    p /= p.sum()
-    step = np.zeros(F.space.size)
-    step[0] = 1e-6
-    slope = (F.value(p + step) - F.value(p - step)) / 2e-6
-    assert slope == pytest.approx(F.gradient(p)[0], rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,7 @@ def test_nothing_is_written_but_by_written_whole():
     assert places == {
         ("files.py", "open"),
         ("cli/_process.py", "open"),
-        ("io/copies.py", "NamedTemporaryFile"),
+        ("io/formats.py", "NamedTemporaryFile"),
     }
 
 

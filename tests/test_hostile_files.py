@@ -230,7 +230,7 @@ def test_a_csv_compressed_by_gzip_is_inflated_up_to_a_limit(tmp_path, refused, m
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a\n" + b"1\n2\n" * 100_000))
     assert _app.run(["bins", str(tmp_path / "a.csv.gz"), "-k", "1"]) == 0
     assert "200000.0" in capsys.readouterr().out
-    monkeypatch.setattr("fewer.io.copies.ALWAYS_INFLATED", 10_000)
+    monkeypatch.setattr("fewer.io.formats.ALWAYS_INFLATED", 10_000)
     assert "is inflated to more than" in refused("bins", tmp_path / "a.csv.gz", "-k", "1")
 
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from fewer import L2, Atoms, Moments, SparseSimplex, bins, minimize, points, terms
 from fewer.jobs.points import target as _target
 from fewer.objectives.cumulative import Cumulative
-from fewer.objectives.rows_mmd import RowsMMD
+from fewer.objectives.mmd import RowsMMD
 from fewer.similarity import similarity_of
 from fewer.solvers.minimize import SOLVERS
 

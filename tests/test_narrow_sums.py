@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewer.jobs.points import sums as _sums
-from fewer.jobs.points.sums import MAX_NARROW_LENGTH, CandidateRows, NarrowRows
+from fewer.jobs.points.sums import MAX_NARROW_LENGTH, CandidateRows
 from fewer.similarity import similarity_of
 
 MANY = 10**9
@@ -53,14 +53,14 @@ def test_sums_in_float32_are_those_of_pairs():
 
 def test_rows_too_far_for_float32_are_left_to_float64():
     rbf = similarity_of("rbf", 1.0)
-    narrow = NarrowRows(CandidateRows(np.zeros((1, 2)), None, 1, rbf, MANY))
+    candidates = CandidateRows(np.zeros((1, 2)), None, 1, rbf, MANY)
     far = np.array([[1.0, 0.0], [1.0, 0.0], [2.0 * MAX_NARROW_LENGTH**0.5, 0.0]])
-    assert narrow.near(far[:1]) is not None
-    assert narrow.near(far) is None
-    assert CandidateRows(far[:1], None, 1, rbf, 10 * MANY).narrow is not None
-    assert CandidateRows(far, None, 1, rbf, MANY).narrow is None
-    assert CandidateRows(far[:1], None, 1, similarity_of("laplace", 1.0), MANY).narrow is None
-    assert CandidateRows(np.zeros((1, 17)), None, 1, rbf, MANY).narrow is None
+    assert candidates.narrow(far[:1]) is not None
+    assert candidates.narrow(far) is None
+    assert CandidateRows(far[:1], None, 1, rbf, 10 * MANY).near is not None
+    assert CandidateRows(far, None, 1, rbf, MANY).near is None
+    assert CandidateRows(far[:1], None, 1, similarity_of("laplace", 1.0), MANY).near is None
+    assert CandidateRows(np.zeros((1, 17)), None, 1, rbf, MANY).near is None
 
 
 @pytest.mark.parametrize("labelled", [False, True])

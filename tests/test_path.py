@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import fewer
-from fewer.jobs.points.solve import prepare
+from fewer.jobs.points.points import prepare
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.standard_normal((60, 3))

@@ -24,7 +24,7 @@ from fewer import (
     Status,
     points,
 )
-from fewer.jobs.points import sample as _merge
+from fewer.jobs.points import rows as _merge
 from fewer.jobs.points import target as _target
 from fewer.similarity import bandwidth, similarity_of
 
@@ -259,9 +259,8 @@ def test_a_short_time_limit_compares_fewer_rows_and_says_so():
 
 
 def equal_pairs(X, form, labels=None):
-    """Which rows are merged with which, from the first of each set and their weights."""
-    first, weights = _merge.merge_equal_rows(form, labels, np.arange(1.0, len(X) + 1))
-    return (np.arange(len(X)), np.arange(1.0, len(X) + 1)) if first is None else (first, weights)
+    """The first of each set of equal rows, and their weights."""
+    return _merge.merge_equal_rows(form, labels, np.arange(1.0, len(X) + 1))
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -281,7 +280,7 @@ def test_rows_whose_hashes_collide_stay_apart(monkeypatch):
     X = rows(13, 20)
     monkeypatch.setattr(_merge, "MAX_SORTED_ENTRIES", 10)
     monkeypatch.setattr(_merge, "row_hashes", lambda table: np.zeros(table.shape[0], np.uint64))
-    assert _merge.merge_equal_rows(X, None, np.ones(20))[0] is None
+    assert _merge.merge_equal_rows(X, None, np.ones(20))[0].tolist() == list(range(20))
 
 
 def test_estimator_has_what_it_promises():

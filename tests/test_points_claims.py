@@ -26,20 +26,17 @@ from fewer import (
     frank_wolfe,
     points,
 )
-from fewer.bandwidths import bandwidth, bandwidth_in_units, weighted_median
 from fewer.deadline import Deadline
 from fewer.distances import distance_blocks
-from fewer.jobs.points import sample as _merge
 from fewer.jobs.points import target as _target
-from fewer.jobs.points.comparison import Standardization
+from fewer.jobs.points.limits import Limits
 from fewer.jobs.points.options import PointsOptions
-from fewer.jobs.points.sample import Sample
+from fewer.jobs.points.rows import Sample, merge_equal_rows
 from fewer.jobs.points.sums import CandidateRows
-from fewer.jobs.points.target import WorkPlan, target_of
-from fewer.lazy_rows import LazyRows, in_memory, some_rows
-from fewer.objectives.pairs import OutOfTime
-from fewer.search.quadratic import QuadraticEngine, pool_width
-from fewer.similarity import similarity_of
+from fewer.jobs.points.target import target_of
+from fewer.objectives.mmd import OutOfTime
+from fewer.search.quadratic import pool_width
+from fewer.similarity import bandwidth, similarity_of
 
 OVER = Deadline(-1e6, 1e5)
 """A deadline that has passed, after long."""
@@ -97,7 +94,7 @@ def test_similarities_equal_a_twin_wherever_the_rows_lie(name, sparse, dtype):
 
 
 def test_distances_have_a_small_relative_error_and_never_overflow_into_nonsense():
-    A = np.concatenate([rows(0, 5), rows(1, 5) + 1e9, np.array([[1e200, 0.0, 0.0]])])
+    A = np.concatenate([rows(0, 5), rows(1, 5) + 1e9, np.array([[1e60, 0.0, 0.0]])])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = distance_blocks(A, A)
@@ -130,19 +127,8 @@ def test_one_outlier_does_not_move_the_median_bandwidth(name, weighted):
     X, w = rows(0, 200, 5), np.random.default_rng(1).uniform(1, 2, 200) if weighted else None
     usual = bandwidth(X, name, "median", w)
     X[3, 2] = 1e7
-    found = bandwidth_in_units(X, name, "median", w)
-    assert found.gamma == pytest.approx(usual, rel=0.1)
-    assert "outliers" in found.note
+    assert bandwidth(X, name, "median", w) == pytest.approx(usual, rel=0.1)
     assert "outliers" in points(X, 3, similarity=name, rng=0).note
-
-
-def test_a_weighted_median_of_many_values_is_that_of_repeats():
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        values, counts = rng.lognormal(0, 3, 30_001).round(3), rng.integers(1, 4, 30_001)
-        assert weighted_median(values, counts / counts.sum()) == np.median(
-            np.repeat(values, counts)
-        )
 
 
 def test_the_linear_bound_of_float32_rows_lies_below_the_optimum():
@@ -156,7 +142,7 @@ def test_the_linear_bound_of_float32_rows_lies_below_the_optimum():
 
 
 @pytest.mark.parametrize("similarity", ["rbf", "laplace", "matern32", "cosine"])
-@pytest.mark.parametrize("scale", [2.0**-700, 2.0**-530, 2.0**512, 2.0**700, 2.0**1000])
+@pytest.mark.parametrize("scale", [2.0**-200, 2.0**200])
 def test_the_answer_does_not_depend_on_the_unit(similarity, scale):
     X = rows(4, 14)
     usual, scaled = (
@@ -166,13 +152,10 @@ def test_the_answer_does_not_depend_on_the_unit(similarity, scale):
     assert usual.value == pytest.approx(scaled.value, rel=1e-9)
 
 
-@pytest.mark.parametrize(("scale", "value"), [(1e-200, 0.0), (1e200, math.inf)])
-def test_values_beyond_float64_say_so(scale, value):
-    result = points(rows(4, 14) * scale, 3, similarity="linear", solver="exchange", rng=0)
-    assert result.value == value
-    assert result.bound is None
-    assert "beyond what float64 holds" in result.note
-    assert "gamma is" in points(rows(4, 14) * scale, 3, solver="greedy", rng=0).note
+@pytest.mark.parametrize("scale", [1e-80, 1e80])
+def test_numbers_of_extraordinary_size_are_refused(scale):
+    with pytest.raises(InvalidInput, match="between 1e-70 and 1e\\+70 in size"):
+        points(rows(4, 14) * scale, 3)
 
 
 @pytest.mark.parametrize("scale", [1e19, 1e30, 1e-30])
@@ -181,23 +164,6 @@ def test_float32_rows_of_any_size_have_linear_values(scale):
     result = points(X, 3, similarity="linear", solver="greedy", rng=0)
     t = result.p - 1 / 14
     assert result.value == pytest.approx(((X.astype(float).T @ t) ** 2).sum(), rel=1e-6)
-
-
-def test_the_ends_of_the_range_are_compared():
-    X = np.array([[1e308], [-1e308], [0.0], [5e307]])
-    usual = points(X / 1e308, 2, rng=0)
-    assert points(X, 2, rng=0).value == pytest.approx(usual.value, rel=1e-9)
-
-
-def test_gains_of_rounding_size_do_not_keep_a_search_going(monkeypatch):
-    made, perturb = [], QuadraticEngine.perturb
-    monkeypatch.setattr(
-        QuadraticEngine, "perturb", lambda self, rng: made.append(perturb(self, rng)) or made[-1]
-    )
-    X = np.random.default_rng(11).standard_normal((9, 1))
-    points(X, 5, solver="exchange", rng=0)
-    assert len(made) > 20
-    assert sum(made) < 20
 
 
 @pytest.mark.parametrize("similarity", ["linear", "cosine"])
@@ -233,10 +199,6 @@ def test_rounding_of_a_matrix_of_similarities_is_tolerated():
     X = np.repeat(rows(0, 20), 2, axis=0)
     K = similarity_of("rbf", 0.5)(X, X).astype(np.float32)
     assert points(K, 3, similarity="precomputed", rng=0).value >= 0
-    huge = points(K.astype(float) * 1e250, 3, similarity="precomputed", rng=0)
-    assert huge.value == pytest.approx(
-        1e250 * points(K, 3, similarity="precomputed", rng=0).value, rel=1e-6
-    )
 
 
 @pytest.mark.parametrize("solver", ["auto", "exact", "exchange", "greedy", "iht"])
@@ -301,30 +263,22 @@ def test_weights_count_in_scaling_and_in_the_bandwidth():
     repeated = points(frame.loc[np.repeat(np.arange(20), counts)], 3, rng=0)
     weighted = points(frame, 3, sample_weight=counts, rng=0)
     assert weighted.value == pytest.approx(repeated.value, rel=1e-9)
-    scaling = Standardization.of(X, counts / counts.sum())
-    np.testing.assert_allclose(scaling(X)[:], by_hand(X, counts), rtol=1e-9, atol=1e-12)
 
 
-def test_scaling_of_sparse_constant_and_huge_columns():
-    X = np.column_stack([TABLE[:20, 0], np.full(20, 7.0), TABLE[:20, 1] * 1e200])
-    scaling = Standardization.of(X, np.full(20, 0.05))
-    Z = scaling(X)[:]
-    np.testing.assert_allclose(Z[:, [0, 2]], by_hand(TABLE[:20, :2]), rtol=1e-9, atol=1e-12)
-    assert not Z[:, 1].any()
-    assert scaling.spread[1] == 1.0
-    sparse = Standardization.of(sp.csr_array(X[:, :2]), np.full(20, 0.05))(sp.csr_array(X[:, :2]))[
-        :
-    ]
-    np.testing.assert_allclose(
-        cdist(sparse.toarray(), sparse.toarray()), cdist(Z[:, :2], Z[:, :2]), atol=1e-9
-    )
+def test_scaling_of_sparse_and_constant_columns():
+    X = np.column_stack([TABLE[:20, 0], np.full(20, 7.0), TABLE[:20, 1]])
+    dense, sparse = (points(f(X), 3, standardize=True, rng=0) for f in (np.asarray, sp.csr_array))
+    assert dense.compared.spread[1] == 1.0
+    assert dense.compared.rows(X)[:, 1].tolist() == [0.0] * 20
+    assert sparse.support.tolist() == dense.support.tolist()
+    assert sparse.value == pytest.approx(dense.value, rel=1e-7)
 
 
 @pytest.mark.parametrize("value", ["yes", 1, None, 0.5])
 def test_standardize_is_auto_true_or_false(value):
     with pytest.raises(InvalidInput, match="standardize must be 'auto', True or False"):
         points(rows(0), 2, standardize=value)
-    with pytest.raises(InvalidInput, match="needs rows to scale"):
+    with pytest.raises(InvalidInput, match="needs rows to compare"):
         points(np.eye(3), 2, similarity="precomputed", standardize=True)
 
 
@@ -340,9 +294,6 @@ def test_an_estimator_scales_new_rows_as_it_scaled_its_own():
         pickle.loads(pickle.dumps(model)).transform(frame),
         model.transform(frame),
     )
-    tiny = FewerPoints(4, random_state=0).fit(TABLE * 2.0**-700)
-    usual = FewerPoints(4, random_state=0).fit(TABLE)
-    np.testing.assert_allclose(tiny.transform(TABLE * 2.0**-700), usual.transform(TABLE), rtol=1e-9)
     labels = np.where(TABLE[:, 0] > 0, "up", "down")
     guesses = FewerPointsClassifier(6, random_state=0).fit(frame, labels).predict(frame)
     assert np.mean(guesses == labels) > 0.8
@@ -425,10 +376,12 @@ def test_every_sparse_format_is_read(form):
     )
 
 
-def objective(sample, similarity, deadline, k=5):
-    """The objective for k points of a sample within a time limit."""
+def objective(X, similarity, deadline, k=5):
+    """The objective for k points of the rows of X within a time limit."""
     options = PointsOptions(deadline=deadline)
-    return target_of(sample, sample, similarity, k, options, np.random.default_rng(0))
+    sample = Sample(X, np.full(len(X), 1 / len(X)), np.arange(len(X)), len(X))
+    limits = Limits.of(X, len(X), options)
+    return target_of(sample, sample, similarity, k, options, np.random.default_rng(0), limits)
 
 
 def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
@@ -436,9 +389,7 @@ def test_past_the_deadline_fewer_rows_are_compared_and_it_is_said(monkeypatch):
     with pytest.raises(OutOfTime):
         RowsMMD.between(X, np.full(400, 1 / 400), similarity_of("rbf", 0.5), deadline=OVER)
     monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10**5)
-    sample = Sample.of(X)
-    assert WorkPlan.of(sample, sample, 5, 10**9, OVER.seconds).whole
-    target = objective(sample, similarity_of("rbf", 0.5), OVER)
+    target = objective(X, similarity_of("rbf", 0.5), OVER)
     assert not target.whole
     assert "candidate rows" in target.note
 
@@ -465,11 +416,11 @@ def test_an_estimate_from_a_sample_of_the_target_counts_the_sampling(monkeypatch
     X = rows(0, 3000, 2)
     monkeypatch.setattr(_target, "MIN_PAIRWISE_WORK", 10)
     monkeypatch.setattr(_target, "PAIRWISE_WORK_PER_SECOND", 10)
-    sample, similarity = Sample.of(X), similarity_of("rbf", 0.5)
-    target = objective(sample, similarity, Deadline.after(0.01))
+    similarity = similarity_of("rbf", 0.5)
+    target = objective(X, similarity, Deadline.after(0.01))
     units, weights = np.arange(5), np.full(5, 0.2)
     value, error = target.judge(units, weights)
-    whole = RowsMMD.between(sample.rows[:], sample.weights, similarity)
+    whole = RowsMMD.between(X, np.full(3000, 1 / 3000), similarity)
     assert abs(value - whole.value_at(target.candidates[units], weights)) < 3 * error
 
 
@@ -477,22 +428,14 @@ def test_merging_takes_no_second_table_and_keeps_to_the_time():
     X = np.repeat(rows(0, 100_000, 10), 2, axis=0)
     weights = np.broadcast_to(1.0 / len(X), len(X))
     tracemalloc.start()
-    first, merged = _merge.merge_equal_rows(X, None, weights)
+    first, merged = merge_equal_rows(X, None, weights)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert first.tolist() == list(range(0, 200_000, 2))
     np.testing.assert_allclose(merged, 1e-5)
     assert peak < 1.1 * X.nbytes
-    unmerged = Sample.of(np.broadcast_to(0.0, (10**6, 10))).merged(Deadline.after(1e-3))
-    assert "not merged" in unmerged.note
-
-
-def test_rows_that_are_not_merged_give_distinct_points():
-    X = np.repeat(rows(0, 20), 3, axis=0)
-    sample = Sample.of(X)
-    assert len(sample.distinct(np.arange(60))) == 60
-    unmerged = Sample(sample.rows, sample.weights, None, 60, note="not merged")
-    assert unmerged.distinct(np.arange(60)).tolist() == list(range(0, 60, 3))
+    many = Sample(X, weights, np.arange(len(X)), len(X))
+    assert "not merged" in many.merged(np.zeros(len(X), int), Deadline.after(1e-3))[1]
 
 
 def test_pools_keep_to_the_memory_and_to_a_share_of_the_time():
@@ -511,22 +454,6 @@ def test_a_time_limit_leaves_values_of_inner_products_exact():
     np.testing.assert_allclose(result.value, off @ off, rtol=1e-6, atol=1e-12)
 
 
-def test_lazy_rows_are_the_rows():
-    X = rows(0)
-    view = LazyRows(
-        X, np.array([3, 1, 2]), exponent=1, shift=np.ones(3), factor=np.array([1.0, 2.0, 4.0])
-    )
-    want = (2 * X[[3, 1, 2]] - 1) * [1, 2, 4]
-    np.testing.assert_array_equal(view[:], want)
-    np.testing.assert_array_equal(view[np.array([2, 0])], want[[2, 0]])
-    np.testing.assert_array_equal(view.take(np.array([1]))[:], want[[1]])
-    np.testing.assert_array_equal(view.times_power_of_two(-2)[:], want / 4)
-    np.testing.assert_array_equal(some_rows(view, np.array([0, 2]))[:], want[[0, 2]])
-    assert some_rows(X, np.arange(12)) is X
-    assert in_memory(view, 10) is view
-    assert isinstance(in_memory(view, 10**6), np.ndarray)
-
-
 def test_the_scale_rule_does_not_overflow_in_single_precision():
     X = sp.coo_array(np.array([[0.0, 1e7, 3.0], [1.0, 0.0, 2.0]], np.float32) * np.float32(7e15))
     dense = points(
@@ -534,10 +461,3 @@ def test_the_scale_rule_does_not_overflow_in_single_precision():
     )
     found = points(X, 2, similarity="matern52", gamma="scale", solver="greedy")
     assert found.value == pytest.approx(dense.value, abs=1e-12)
-
-
-def test_fourth_powers_of_rows_near_1e90_do_not_overflow():
-    result = points(np.diag([3e89, 2e89, 1e89]), 2, similarity="linear", solver="greedy")
-    small = points(np.diag([3.0, 2.0, 1.0]), 2, similarity="linear", solver="greedy")
-    assert result.indices.tolist() == small.indices.tolist()
-    assert result.value == pytest.approx(small.value * 1e178)

@@ -11,10 +11,9 @@ from sklearn.datasets import load_digits
 
 from fewer import FewerPoints, InvalidInput, Status, points
 from fewer.deadline import Deadline
-from fewer.jobs.points import box as _box
+from fewer.jobs.points import moving as _moving
 from fewer.jobs.points import target as _target
-from fewer.jobs.points.moving import Box, Descent, MovingMMD, Seats
-from fewer.jobs.points.sample import Sample
+from fewer.jobs.points.moving import Box, Descent, MovingMMD, Places, Seats
 from fewer.similarity import bandwidth, similarity_of
 
 SMOOTH = ("rbf", "matern32", "matern52")
@@ -42,18 +41,16 @@ def test_gradient_is_that_of_the_projected_value(name, bounds):
     rng = np.random.default_rng(1)
     X, Y = rng.standard_normal((30, 4)), rng.standard_normal((5, 4))
     labels, own = rng.integers(2, size=30), np.array([0, 0, 1, 1, 1])
-    data = Sample(X, rng.dirichlet(np.ones(30)), None, 30, labels)
-    f = MovingMMD.of(data, Y, own, similarity_of(name, 0.4), np.arange(3), bounds)
-    Y = Y[:, :3]
-    start = np.full(5, 0.2)
+    space = Places.about(X, similarity_of(name, 0.4))
+    f = MovingMMD.of(space.of(X, labels), rng.dirichlet(np.ones(30)), name, *bounds)
+    Y, start = space.of(Y, own), np.full(5, 0.2)
     gradient, h = f(Y, start)[2], 1e-5
-    for at in np.ndindex(Y.shape):
+    for i, j in np.ndindex(5, 4):
         up, down = Y.copy(), Y.copy()
-        up[at] += h
-        down[at] -= h
-        assert (f(up, start)[0] - f(down, start)[0]) / (2 * h) == pytest.approx(
-            gradient[at], abs=1e-8
-        )
+        up[i, j] += h
+        down[i, j] -= h
+        slope = (f(up, start)[0] - f(down, start)[0]) / (2 * h)
+        assert slope == pytest.approx(gradient[i, j], abs=1e-8)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -88,23 +85,18 @@ def test_points_that_crowd_one_cluster_are_put_into_the_others():
     centres = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]])
     X = np.repeat(centres, 20, axis=0) + rng.standard_normal((60, 2))
     similarity, t = similarity_of("rbf", 0.1), np.full(60, 1 / 60)
-    data = Sample(X, t, None, len(X))
-    problem = MovingMMD.of(data, X[:3], None, similarity, np.arange(2))
-    still = np.zeros((3, 2), bool)
-    still[0] = True  # an included row
-    box = Box(np.arange(2), X.min(axis=0), X.max(axis=0), still)
-    way = Descent(problem, X[:3], np.full(3, 1 / 3), 1.0, box)
-    way.search(
-        400,
-        Seats(X, similarity(X, X) @ t, np.ones((len(X), 3), bool)),
-        np.random.default_rng(0),
-        Deadline.after(None),
-        None,
-    )
-    assert way.places[0].tolist() == X[0].tolist()
-    assert sorted(
-        np.linalg.norm(way.places[:, None] - centres, axis=2).argmin(axis=1).tolist()
-    ) == [0, 1, 2]
+    space = Places.about(X, similarity)
+    places = space.of(X)
+    problem = MovingMMD.of(places, t, "rbf")
+    free = np.ones((3, 3), bool)
+    free[0], free[:, -1] = False, False  # the first is an included row
+    box = Box(places.min(axis=0), places.max(axis=0), free)
+    way = Descent(problem, places[:3], np.full(3, 1 / 3), box, 1.0, Deadline.after(None))
+    way.search(400, Seats(places, similarity(X, X) @ t), np.random.default_rng(0))
+    assert way.places[0].tolist() == places[0].tolist()
+    ends = space.rows(way.places)
+    nearest = np.linalg.norm(ends[:, None] - centres, axis=2).argmin(axis=1)
+    assert sorted(nearest.tolist()) == [0, 1, 2]
     assert way.history == sorted(way.history, reverse=True)
 
 
@@ -217,7 +209,7 @@ def test_large_data_are_judged_on_all_rows(monkeypatch):
     monkeypatch.setattr(_target, "MAX_PAIRWISE_WORK", 1)
     monkeypatch.setattr(_target, "MIN_CANDIDATES", 200)
     monkeypatch.setattr(_target, "MAX_CANDIDATE_WORK", 10**6)
-    monkeypatch.setattr(_box, "MAX_WORK", 4 * 10**7)
+    monkeypatch.setattr(_moving, "MAX_WORK", 4 * 10**7)
     X = mixture(7, 3000)
     gamma = bandwidth(X, "rbf", "median")
     found = points(X, 8, gamma=gamma, rng=0, move=True)

@@ -12,8 +12,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from fewer import InvalidInput, points
 from fewer.active_set import box_weights
-from fewer.bandwidths import bandwidth
 from fewer.jobs.points import target as _target
+from fewer.similarity import bandwidth
 
 N, M, K = 12, 30, 3
 

@@ -25,9 +25,8 @@ from fewer import (
     vector_to_dimensions,
 )
 from fewer._compiled.lattice import greedy_units
-from fewer._compiled.simplex import simplex_distance
+from fewer._compiled.simplex import largest, simplex_distance
 from fewer._compiled.states import greedy_state_units
-from fewer.constraints.simplex import largest
 
 
 def random_table(seed):

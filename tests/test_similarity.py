@@ -8,14 +8,15 @@ from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics import pairwise
 
 from fewer import InvalidInput
-from fewer.bandwidths import pair_distances, weighted_median
 from fewer.distances import distance_blocks
 from fewer.similarity import (
     BANDED,
     SIMILARITIES,
     bandwidth,
     from_matrix,
+    pair_distances,
     similarity_of,
+    weighted_median,
 )
 
 RNG = np.random.default_rng(0)

@@ -23,8 +23,8 @@ from fewer import (
     minimize,
     terms,
 )
-from fewer.constraints._group_projection import greedy_groups
 from fewer.constraints.feasibility import conflict, feasible_member
+from fewer.constraints.group_sparse import greedy_groups
 from fewer.programmes import quadratic_programme
 from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
@@ -334,12 +334,12 @@ def test_few_of_many_kinds_find_a_member_or_leave_the_question_open(seed):
     conditions = Conditions(rng.standard_normal((2, n)), [-0.5, 0.3], np.full(n, 1 / n), 1.9)
     C = SparseSimplex(Atoms(n), 4, conditions=conditions)
     v = rng.standard_normal(n)
-    found = feasible_member(C.rules, v, most_kinds=12)
+    found = feasible_member(C.rules, v, most=12)
     assert found is not None
     assert C.contains(found)
-    assert conflict(C.rules, most_kinds=12) is None
+    assert conflict(C.rules, most=12) is None
     beyond = replace(C.rules, conditions=Conditions(np.ones((1, n)), [0.5]))
-    assert "row 0" in conflict(beyond, most_kinds=12)
+    assert "row 0" in conflict(beyond, most=12)
 
 
 def test_a_proof_goes_on_where_no_unit_can_be_replaced():

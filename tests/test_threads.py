@@ -98,11 +98,11 @@ def test_searches_keep_blas_to_one_thread(solver, library):
 
 
 def test_a_matrix_is_looked_through_on_one_thread(library, monkeypatch):
-    from fewer.objectives import matrix
+    from fewer.objectives import moments
 
-    seen, size = [], matrix.largest_size
+    seen, size = [], moments.largest_size
     monkeypatch.setattr(
-        matrix, "largest_size", lambda entries: (seen.append(library.many), size(entries))[1]
+        moments, "largest_size", lambda entries: (seen.append(library.many), size(entries))[1]
     )
     rng = np.random.default_rng(0)
     terms(rng.standard_normal((30, 8)), rng.standard_normal(30), 2, solver="greedy", rng=0)

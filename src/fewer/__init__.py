@@ -9,28 +9,24 @@ if TYPE_CHECKING:
     from .constraints.conditions import Conditions
     from .constraints.dimension_sparse import DimensionSparse
     from .constraints.group_sparse import GroupSparse
-    from .constraints.simplex import Simplex
+    from .constraints.simplex import Simplex, SparseStates
     from .constraints.sparse_simplex import SparseSimplex
-    from .constraints.sparse_states import SparseStates
     from .distribution import Distribution
     from .jobs.bins.bins import bins
     from .jobs.bins.transformer import FewerBins
     from .jobs.dims.dims import coverage, dims
     from .jobs.dims.selector import FewerDims
-    from .jobs.points.classifier import FewerPointsClassifier
-    from .jobs.points.estimators import FewerPoints, FewerSampler
+    from .jobs.points.estimators import FewerPoints, FewerPointsClassifier, FewerSampler
     from .jobs.points.explain import assign, criticisms, witness
     from .jobs.points.points import points, split_evenly
     from .jobs.summaries import Summary, summarize
     from .jobs.terms.regressor import FewerTerms
     from .jobs.terms.terms import terms
+    from .objectives.covered import KL, L2
     from .objectives.functional import Functional
-    from .objectives.kl import KL
-    from .objectives.l2 import L2
-    from .objectives.mmd import MMD
+    from .objectives.mmd import MMD, RowsMMD
     from .objectives.moments import Moments
     from .objectives.residuals import AbsoluteError, DownsideError
-    from .objectives.rows_mmd import RowsMMD
     from .report.path import Path, path
     from .result import Result, Status
     from .solvers.exact import exact
@@ -58,14 +54,14 @@ _HOMES = {
     "FewerBins": "jobs.bins.transformer",
     "FewerDims": "jobs.dims.selector",
     "FewerPoints": "jobs.points.estimators",
-    "FewerPointsClassifier": "jobs.points.classifier",
+    "FewerPointsClassifier": "jobs.points.estimators",
     "FewerSampler": "jobs.points.estimators",
     "FewerTerms": "jobs.terms.regressor",
     "Functional": "objectives.functional",
     "GroupSparse": "constraints.group_sparse",
     "InvalidInput": "_validation",
-    "KL": "objectives.kl",
-    "L2": "objectives.l2",
+    "KL": "objectives.covered",
+    "L2": "objectives.covered",
     "Lattice": "spaces",
     "MMD": "objectives.mmd",
     "Moments": "objectives.moments",
@@ -73,10 +69,10 @@ _HOMES = {
     "Path": "report.path",
     "Refitting": "solvers.iht",
     "Result": "result",
-    "RowsMMD": "objectives.rows_mmd",
+    "RowsMMD": "objectives.mmd",
     "Simplex": "constraints.simplex",
     "SparseSimplex": "constraints.sparse_simplex",
-    "SparseStates": "constraints.sparse_states",
+    "SparseStates": "constraints.simplex",
     "States": "spaces",
     "Status": "result",
     "assign": "jobs.points.explain",

@@ -22,11 +22,9 @@ import scipy.sparse as sp
 Vector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-MOST_NESTED = 32
-"""Lists in lists are looked through to this depth; NumPy's arrays have no more dimensions than
-twice that."""
 SEEDS = 10**6
 """A seed that is drawn is below this: short enough to type."""
+NUMBER = (numbers.Real, Decimal, np.bool_)
 _COMPRESSED = {"bsr": sp.bsr_array, "csc": sp.csc_array, "csr": sp.csr_array}
 _FRAMES = {
     "pandas": ("DataFrame",),
@@ -61,7 +59,7 @@ class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence
         self.parameter, self.fixes, self.place = parameter, tuple(fixes), ""
 
     def __str__(self) -> str:
-        return f"{self.place}{self.args[0]}" if self.args else self.place
+        return f"{self.place}{self.args[0] if self.args else ''}"
 
     def at(self, place: str) -> "InvalidInput":
         """Return the error with the place where it is: a file, a column."""
@@ -81,12 +79,10 @@ class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence
 class Fix(NamedTuple):
     """A parameter, and a value of it that mends an error; of several values each does.
 
-    >>> (
-    ...     str(Fix("missing", ("drop", "impute"))),
-    ...     str(Fix("columns", {"age": "ignore"})),
-    ...     str(Fix("max_memory")),
-    ... )
-    ("missing='drop' or 'impute'", "columns={'age': 'ignore'}", 'max_memory')
+    >>> str(Fix("missing", ("drop", "impute"))), str(Fix("columns", {"age": "ignore"}))
+    ("missing='drop' or 'impute'", "columns={'age': 'ignore'}")
+    >>> str(Fix("max_memory"))
+    'max_memory'
     """
 
     parameter: str
@@ -95,11 +91,9 @@ class Fix(NamedTuple):
     def __str__(self) -> str:
         if self.value is None:
             return self.parameter
-        values = self.value if isinstance(self.value, tuple) else (self.value,)
-        *some, last = map(repr, values)
-        return (
-            f"{self.parameter}={', '.join(some)} or {last}" if some else f"{self.parameter}={last}"
-        )
+        *some, last = map(repr, self.value if isinstance(self.value, tuple) else (self.value,))
+        either = f"{', '.join(some)} or " if some else ""
+        return f"{self.parameter}={either}{last}"
 
 
 @contextmanager
@@ -117,10 +111,9 @@ def renamed(**names: str) -> Iterator[None]:
         match = re.match(rf"({'|'.join(names)})\b", str(error))
         if match is None:
             raise
-        parameter = names[match[1]]
-        raise InvalidInput(
-            parameter + str(error)[match.end() :], parameter, error.fixes
-        ) from error.__cause__
+        name = names[match[1]]
+        text = name + str(error)[match.end() :]
+        raise InvalidInput(text, name, error.fixes) from error.__cause__
 
 
 def shown(x: Any) -> str:
@@ -135,10 +128,22 @@ def shown(x: Any) -> str:
         return f"a value of type {type(x).__name__}"
 
 
+def read(x: Any, name: str) -> npt.NDArray[Any]:
+    """Return `x` as an array of NumPy; masked entries, and what NumPy cannot read, are refused."""
+    try:
+        masked = isinstance(x, np.ma.MaskedArray) and bool(np.ma.getmaskarray(x).any())
+        array = np.asarray(x)
+    except Exception:  # ragged sequences, and what foreign containers raise
+        raise InvalidInput(
+            f"{name} must be an array with rows of one length, got {shown(x)}", name
+        ) from None
+    if masked:
+        raise InvalidInput(f"{name} has masked entries; fill or drop them", name)
+    return array
+
+
 def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
     """Return `x` as an array of booleans, integers or floats, of any shape.
-
-    No entry of it is masked or missing.
 
     Sequences, arrays, DataFrames and Series are welcome, with nullable columns and columns of
     objects too where each entry is a real number (`Decimal` and `Fraction` among them). Text is
@@ -147,17 +152,15 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
     >>> as_numbers([True, Decimal("0.5"), 2], "x").tolist()
     [1.0, 0.5, 2.0]
     """
-    if type(x) is np.ndarray and x.dtype.kind in "fiub":
-        return x
     if sp.issparse(x):
         raise InvalidInput(
             f"{name} must be dense, got a {type(x).__name__} of shape {x.shape}; use its toarray()",
             name,
         )
-    x = unmasked(gathered(x), name)
+    x = gathered(x)
     array = read(x, name)
-    if type(x) is list or not is_frame(x):
-        return _real(array, name, x)
+    if not is_frame(x):
+        return _real(array, name)
     if array.dtype.kind not in "fiub":
         array = _side_by_side(x, name)
     if array.dtype.kind == "f" and np.isnan(array).any():
@@ -170,80 +173,82 @@ def as_numbers(x: Any, name: str) -> npt.NDArray[Any]:
     return array
 
 
+def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
+    """Return the columns of a DataFrame, of different kinds, as one array."""
+    parts = []
+    for i, label in enumerate(labels_of(frame)):
+        column = frame.iloc[:, i] if hasattr(frame, "iloc") else frame[label]
+        parts.append(as_numbers(column, f"{name}'s column {label!r}"))
+    return np.column_stack(parts) if parts else np.empty((len(frame), 0))
+
+
+def _real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Return an array of real numbers; objects as int64 where they are whole and fit, else as float64."""
+    if array.dtype.kind in "fiub":
+        return array
+    if array.dtype.kind != "O":
+        raise InvalidInput(f"{name} must hold real numbers, got dtype {array.dtype}", name)
+    entries = array.reshape(-1).tolist()
+    kinds = set(map(type, entries))
+    wrong = {kind for kind in kinds if not issubclass(kind, NUMBER)}
+    if wrong:
+        at = next(i for i, entry in enumerate(entries) if type(entry) in wrong)
+        got = f"{shown(entries[at])} ({type(entries[at]).__name__})"
+        raise InvalidInput(f"{name} must hold real numbers, got {got}{_at(at, array)}", name)
+    try:
+        if all(issubclass(kind, (numbers.Integral, np.bool_)) for kind in kinds):
+            with suppress(OverflowError):
+                return array.astype(np.int64)
+        return array.astype(np.float64)
+    except (OverflowError, ValueError) as error:
+        raise InvalidInput(
+            f"{name} must hold numbers that float64 can hold: {error}", name
+        ) from None
+
+
+def _at(at: int, array: npt.NDArray[Any]) -> str:
+    """Say where in an array its entry number `at` is."""
+    places = np.unravel_index(at, array.shape)
+    return f" at index {', '.join(str(int(i)) for i in places)}" if array.ndim else ""
+
+
 def as_sparse(x: Any, name: str) -> Any:
-    """Return a sparse matrix of any format as an object of our own that shares its arrays, its indices known to be in range.
+    """Return a sparse matrix as an object of our own that shares its arrays, its indices known to be in range.
 
     SciPy trusts indices, and a wrong one makes it write past the end of an array when the format is
     changed.
     """
     try:
+        if x.format == "coo":
+            return sp.coo_array((x.data, x.coords), shape=x.shape)
+        x = x.tocsr() if x.format == "lil" else x
         if x.format in _COMPRESSED:
             x = _COMPRESSED[x.format](x)
-            x.check_format(full_check=True)
-        elif x.format == "coo":
-            x = sp.coo_array((x.data, x.coords), shape=x.shape)
-        elif x.format == "lil":
-            x = x.tocsr()
             x.check_format(full_check=True)
     except Exception as error:  # what SciPy raises depends on the format
         raise InvalidInput(f"{name} is not a valid sparse matrix: {error}", name) from None
     return x
 
 
-def unmasked(x: Any, name: str, depth: int = 0) -> Any:
-    """Return `x`, a masked array as its data.
-
-    a masked entry is refused, for its value is not meant to be read.
-    """
-    if isinstance(x, (list, tuple)):  # of which NumPy alone would drop the masks
-        kinds = set(map(type, x))
-        nested = any(issubclass(kind, (list, tuple, np.ma.MaskedArray)) for kind in kinds)
-        if not nested or depth > MOST_NESTED:
-            return x
-        return [unmasked(part, f"{name}[{i}]", depth + 1) for i, part in enumerate(x)]
-    if not isinstance(x, np.ma.MaskedArray):
-        return x
-    mask = np.ma.getmaskarray(x)
-    if mask.dtype.kind != "b" or mask.any():  # a structured array has a structured mask
-        plain = mask.dtype.kind == "b" and mask.ndim
-        at = f", the first at index {_index(int(mask.argmax()), mask.shape)}" if plain else ""
-        raise InvalidInput(f"{name} has masked entries{at}; fill or drop them", name)
-    return x.data
-
-
-def read(x: Any, name: str) -> npt.NDArray[Any]:
-    """Return `x` as an array of NumPy; whatever that raises becomes a sentence."""
-    try:
-        return np.asarray(x)
-    except Exception:  # ragged sequences, and what foreign containers raise
-        raise InvalidInput(
-            f"{name} must be an array with rows of one length, got {shown(x)}", name
-        ) from None
+def _is_one(x: Any, library: str, kinds: tuple[str, ...]) -> bool:
+    module = sys.modules.get(library)
+    types = tuple(getattr(module, kind) for kind in kinds if hasattr(module, kind))
+    return isinstance(x, types)
 
 
 def library_of(x: Any) -> str | None:
-    """Return which of the libraries of `_FRAMES` a table or a column is of, if any.
-
-    None of them is imported for that.
+    """Return which library of `_FRAMES` a table or a column is of, if any; none is imported for that.
 
     >>> library_of([[1.0, 2.0]]) is None
     True
     """
-    return next(
-        (library for library in _FRAMES if _is_one(x, library, (*_FRAMES[library], "Series"))), None
-    )
+    each = (name for name, kinds in _FRAMES.items() if _is_one(x, name, (*kinds, "Series")))
+    return next(each, None)
 
 
 def is_frame(x: Any) -> bool:
     """Return whether `x` has named columns: a DataFrame, a LazyFrame, or a Table or RecordBatch of pyarrow."""
     return any(_is_one(x, library, kinds) for library, kinds in _FRAMES.items())
-
-
-def _is_one(x: Any, library: str, kinds: tuple[str, ...]) -> bool:
-    module = sys.modules.get(library)
-    return module is not None and isinstance(
-        x, tuple(getattr(module, kind) for kind in kinds if hasattr(module, kind))
-    )
 
 
 def gathered(x: Any) -> Any:
@@ -256,62 +261,16 @@ def labels_of(frame: Any) -> list[Any]:
     return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
 
 
-def _side_by_side(frame: Any, name: str) -> npt.NDArray[Any]:
-    """Return the columns of a DataFrame, of different kinds, as one array."""
-    parts = []
-    for i, label in enumerate(labels_of(frame)):
-        column = frame.iloc[:, i] if hasattr(frame, "iloc") else frame[label]
-        parts.append(as_numbers(column, f"{name}'s column {label!r}"))
-    return np.column_stack(parts) if parts else np.empty((len(frame), 0))
-
-
-def _real(array: npt.NDArray[Any], name: str, x: Any) -> npt.NDArray[Any]:
-    """Return an array of real numbers.
-
-    Objects as int64 where they are whole and fit, else as float64.
-    """
-    if array.dtype.kind in "fiub":
-        return array
-    if array.dtype.kind != "O":
-        raise InvalidInput(
-            f"{name} must hold real numbers, got dtype {array.dtype} ({type(x).__name__})", name
-        )
-    entries = array.reshape(-1).tolist()
-    kinds = set(map(type, entries))
-    wrong = {kind for kind in kinds if not issubclass(kind, (numbers.Real, Decimal, np.bool_))}
-    if wrong:
-        at = next(i for i, entry in enumerate(entries) if type(entry) in wrong)
-        where = f" at index {_index(at, array.shape)}" if array.ndim else ""
-        got = f"{shown(entries[at])} ({type(entries[at]).__name__})"
-        raise InvalidInput(f"{name} must hold real numbers, got {got}{where}", name)
-    if all(issubclass(kind, (numbers.Integral, np.bool_)) for kind in kinds):
-        with suppress(OverflowError):
-            return array.astype(np.int64)
-    try:
-        return array.astype(np.float64)
-    except (OverflowError, ValueError) as error:
-        raise InvalidInput(
-            f"{name} must hold numbers that float64 can hold: {error}", name
-        ) from None
-
-
-def _index(at: int, shape: tuple[int, ...]) -> str:
-    return ", ".join(str(int(i)) for i in np.unravel_index(at, shape)) if shape else "()"
-
-
 def as_array(x: Any, name: str) -> Vector:
     """Return `x` as finite float64 of any shape; see `as_numbers` for what is welcome."""
     entries = as_numbers(x, name)
-    with np.errstate(over="ignore"):  # a longdouble beyond float64 is met below
+    with np.errstate(over="ignore"):  # a longdouble beyond float64 is infinite
         array = entries.astype(np.float64, order="C", copy=False)
     finite = np.isfinite(array)
     if not finite.all():
         at = int(np.argmin(finite))
         value = entries.reshape(-1)[at]
-        limit = ", more than float64 can hold" if np.isfinite(value) else ""
-        raise InvalidInput(
-            f"{name} must be finite, got {value!s}{limit} at index {_index(at, array.shape)}", name
-        )
+        raise InvalidInput(f"{name} must be finite, got {value!s}{_at(at, array)}", name)
     return array
 
 
@@ -319,7 +278,7 @@ def as_vector(x: Any, shape: tuple[int, ...], name: str) -> Vector:
     """Return `x` as a flat vector of Π shape entries, given flat or in that shape."""
     array = as_array(x, name)
     size = math.prod(shape)
-    if array.shape != (size,) and array.shape != shape:
+    if array.shape not in ((size,), shape):
         also = "" if len(shape) == 1 else f" or {shape}"
         raise InvalidInput(f"{name} must have shape ({size},){also}, got {array.shape}", name)
     return array.reshape(-1)
@@ -328,9 +287,8 @@ def as_vector(x: Any, shape: tuple[int, ...], name: str) -> Vector:
 def refuse_negative(p: Vector, name: str) -> None:
     """Refuse an entry below zero."""
     if p.size and p.min() < 0:
-        raise InvalidInput(
-            f"{name} must be non-negative, got {p.min()} at index {int(p.argmin())}", name
-        )
+        got = f"{p.min()} at index {int(p.argmin())}"
+        raise InvalidInput(f"{name} must be non-negative, got {got}", name)
 
 
 def as_distribution(p: Vector, name: str) -> Vector:
@@ -349,15 +307,11 @@ def as_weights(x: Any, n: int, name: str) -> Vector:
 
 
 def as_shares(weights: Vector, name: str) -> Vector:
-    """Return finite weights divided by their sum.
-
-    They must be non-negative, and some above zero.
-    """
-    if weights.size == 0:
-        raise InvalidInput(f"{name} must have at least one entry, got none", name)
+    """Return finite weights divided by their sum; they must be non-negative, and some above zero."""
     refuse_negative(weights, name)
     if not weights.any():
-        raise InvalidInput(f"{name} must have a positive sum, got all zeros", name)
+        got = "all zeros" if weights.size else "none"
+        raise InvalidInput(f"{name} must have an entry above zero, got {got}", name)
     scaled: Vector = weights / weights.max()  # first, so that sums of huge weights stay finite
     return np.asarray(scaled / scaled.sum())
 
@@ -378,10 +332,7 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
 
 
 def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = False) -> float:
-    """Return `x` as a finite float above `above`.
-
-    Any real number is welcome, `Decimal` and `Fraction` too.
-    """
+    """Return `x` as a finite float above `above`; any real number is welcome, `Decimal` and `Fraction` too."""
     word = "at least" if allow_equal else "above"
     x = x[()] if type(x) is np.ndarray and not x.ndim else x
     value = math.nan
@@ -428,24 +379,12 @@ def as_indices(x: Any, n: int, name: str, what: str) -> Indices:
     if array.size == 0:
         return np.empty(array.shape, np.int64)
     if array.dtype.kind not in "iu":
-        raise InvalidInput(
-            f"{name} must be a list of {what} indices, integers, got {shown(x)}", name
-        )
+        words = f"{name} must be a list of {what} indices, integers, got {shown(x)}"
+        raise InvalidInput(words, name)
     if array.min() < 0 or array.max() >= n:
-        raise InvalidInput(
-            f"{name} must be in 0..{n - 1} ({what}), got {array.min()}..{array.max()}", name
-        )
+        got = f"{array.min()}..{array.max()}"
+        raise InvalidInput(f"{name} must be in 0..{n - 1} ({what}), got {got}", name)
     return array.astype(np.int64)
-
-
-def lacking(thing: object, names: Iterable[str]) -> list[str]:
-    """Return those of the names that are no members of `thing`, looked up without evaluating any.
-
-    >>> lacking(1 + 2j, ["real", "bound"])
-    ['bound']
-    """
-    own, kind = getattr(thing, "__dict__", {}), thing if isinstance(thing, type) else type(thing)
-    return [name for name in names if not hasattr(kind, name) and name not in own]
 
 
 def as_units(
@@ -455,8 +394,7 @@ def as_units(
     array = as_indices(units, n, name, what)
     if array.size and array.ndim != 1:
         raise InvalidInput(f"{name} must be a list of {what} indices, got {shown(units)}", name)
-    array = array.ravel()
-    return array if (array[1:] > array[:-1]).all() else np.unique(array)
+    return np.unique(array)
 
 
 def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
@@ -477,15 +415,22 @@ def as_seed(rng: Any) -> int:
     return as_integer(rng, "rng", 0, 2**63 - 1, "the seed that all blocks share")
 
 
-def magnitude(count: int) -> str:
-    """Return a count for people: exact while short, a power of ten when astronomic.
+def as_path(path: Any) -> Path:
+    """Return `path` as a Path, if a file can have such a name."""
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise InvalidInput(f"path must be the name of a file, got {shown(path)}")
+    return Path(name)
 
-    >>> magnitude(6435), magnitude(2**100), magnitude(2**5000)
-    ('6435', '1.27e+30', '10^1505')
+
+def lacking(thing: object, names: Iterable[str]) -> list[str]:
+    """Return those of the names that are no members of `thing`, looked up without evaluating any.
+
+    >>> lacking(1 + 2j, ["real", "bound"])
+    ['bound']
     """
-    if count < 10**6:
-        return str(count)
-    return f"{count:.3g}" if count < 10**300 else f"10^{int(count.bit_length() * math.log10(2))}"
+    own, kind = getattr(thing, "__dict__", {}), thing if isinstance(thing, type) else type(thing)
+    return [name for name in names if not hasattr(kind, name) and name not in own]
 
 
 def known(name: Any, table: dict[str, Any], what: str) -> Any:
@@ -498,20 +443,20 @@ def known(name: Any, table: dict[str, Any], what: str) -> Any:
     return table[name]
 
 
+def magnitude(count: int) -> str:
+    """Return a count for people: exact while short, a power of ten when astronomic.
+
+    >>> magnitude(6435), magnitude(2**100), magnitude(2**5000)
+    ('6435', '1.27e+30', '10^1505')
+    """
+    if count < 10**6:
+        return str(count)
+    return f"{count:.3g}" if count < 10**300 else f"10^{int(count.bit_length() * math.log10(2))}"
+
+
 def callers_level() -> int:
-    """Return the `stacklevel` of a warning, raised by the function that asks, that points at the user's line."""
+    """Return the `stacklevel` of a warning that points at the user's line."""
     frame, level = currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
-        "fewer",
-        "sklearn",
-    ):
+    while frame and frame.f_globals.get("__name__", "").split(".")[0] in ("fewer", "sklearn"):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def as_path(path: Any) -> Path:
-    """Return `path` as a Path, if a file can have such a name."""
-    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
-    if not isinstance(name, str) or not name or "\0" in name:
-        raise InvalidInput(f"path must be the name of a file, got {shown(path)}")
-    return Path(name)

@@ -16,6 +16,8 @@ from .spaces import Lattice, States
 Ints = npt.NDArray[Any]
 INDEX_LIMIT = 4_000_000
 """Entries beyond which an inverted index costs more memory than it saves time."""
+MAX_LOG_COPIES = 346.0
+"""The log of copies beyond which mass spread over them costs less than a float can tell."""
 KL, L2 = 0, 1
 """Modes: the gain of a face is Q, or Q2 - (1 - Q)² / M."""
 
@@ -25,7 +27,7 @@ class Cover:
     """E distinct supports with their mass and squared mass, and the log cardinality of n dimensions.
 
     For a face S: Q(S) = sum of mass over supports inside S, Q2(S) likewise of squares, log M(S) =
-    sum of log_m over S. Shapes: indptr (E+1,), indices (nnz,) sorted within a support, mass and
+    sum of log_m over S. l2 is multiplied by `copies`. Shapes: indptr (E+1,), indices (nnz,) sorted within a support, mass and
     squares (E,), log_m (n,). KL over D_k is -log max Q; l2 is norm - max (Q2 - (1 - Q)² / M), with
     the squared norm of the target.
 
@@ -42,6 +44,7 @@ class Cover:
     log_m: Vector
     mode: int = KL
     norm: float = 0.0
+    copies: float = 1.0
 
     def __post_init__(self) -> None:
         kinds = (np.int64, np.int32, np.float64, np.float64, np.float64)
@@ -94,12 +97,30 @@ class Cover:
         """F of a face of this gain."""
         if self.mode == KL:
             return -math.log(min(gain, 1.0)) if gain > 0.0 else math.inf
-        return max(self.norm - gain, 0.0)
+        return max(self.norm - gain, 0.0) / self.copies
 
     def costs(self, prices: Vector) -> Vector:
         """The price of the dimensions of each support, (E,); prices: (n,)."""
         owners = np.repeat(np.arange(len(self)), np.diff(self.indptr))
         return np.asarray(np.bincount(owners, prices[self.indices], len(self)), np.float64)
+
+    def beside(self, held: Ints, free: Ints) -> "Cover":
+        """What `free` dimensions cover beside those that are held; all others are never used.
+
+        With M(S ∪ T) = M(S) M(T) squares and losses are multiplied by the M of those held.
+        """
+        barred = np.ones(self.n)
+        barred[held] = barred[free] = 0.0
+        left = self.take(np.flatnonzero(self.costs(barred) == 0.0))
+        pattern = np.ones(len(left.indices), np.int32), left.indices, left.indptr
+        supports = sp.csr_array(pattern, (len(left), self.n))[:, free]
+        labels, first = grouped(supports, np.arange(len(left)), False)
+        copies = math.exp(min(float(self.log_m[held].sum()), MAX_LOG_COPIES))
+        mass, squares = (np.bincount(labels, x, len(first)) for x in (left.mass, left.squares))
+        supports = supports[first]
+        parts: tuple[Any, ...] = (supports.indptr, supports.indices, mass, copies * squares)
+        lattice: tuple[Any, ...] = self.log_m[free], self.mode, copies * self.norm, copies
+        return Cover(*parts, *lattice)
 
     def take(self, supports: Ints) -> "Cover":
         """Only the numbered supports."""
@@ -107,23 +128,20 @@ class Cover:
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.arange(indptr[-1]) + np.repeat(self.indptr[supports] - indptr[:-1], lengths)
         parts = self.indices[entries], self.mass[supports], self.squares[supports]
-        return Cover(indptr, *parts, self.log_m, self.mode, self.norm)
+        return Cover(indptr, *parts, self.log_m, self.mode, self.norm, self.copies)
 
 
-def cover_of(
-    space: Lattice | States, q: Vector, k: int, mode: int = KL, squared: Vector | None = None
-) -> Cover:
+def cover_of(space: Lattice | States, q: Vector, k: int, mode: int = KL) -> Cover:
     """The cover of a distribution q on a space; supports of more than k dimensions are left out.
 
-    mass[e] = Σ q(x) and squares[e] = Σ q(x)² over the states x with support e; `squared` where that
-    is not q².
+    mass[e] = Σ q(x) and squares[e] = Σ q(x)² over the states x with support e.
 
     >>> cube = Lattice(2, 2)
     >>> cover_of(cube, np.array([0.1, 0.2, 0.3, 0.4]), 1).mass.tolist()
     [0.1, 0.2, 0.3]
     """
     used = np.flatnonzero(q)
-    squared = np.square(q) if squared is None else squared
+    squared = np.square(q)
     if isinstance(space, States):
         used = used[np.diff(space.indptr)[used] <= k]
         table = space.rows[used]

@@ -1,10 +1,11 @@
-"""Squared distances between blocks of rows by one matrix product, and by differences where the product cancels.
+"""Squared distances between rows by one matrix product, and by differences where the product cancels.
 
 ‖x‖² - 2 xᵀy + ‖y‖² has an absolute error of a few eps (‖x‖² + ‖y‖²), however near x and y are to
 each other. Rows are centred first, which keeps it small for most data. The pairs for which it still
 matters are computed again from x - y.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ MAX_RELATIVE_ERROR = 1e-9
 """The largest relative error of a squared distance that is left as it is, where no bandwidth says
 what matters."""
 BLOCK_ENTRIES = 2**18
-"""Entries of the differences that are formed at once."""
+"""Entries of a table that are looked at together."""
 DENSE_SHARE = 0.1
 """The share of a block above which all of it is computed from differences."""
 SAMPLED_ENTRIES, SAMPLED_ROWS = 10**6, 1000
@@ -34,9 +35,9 @@ SAMPLED_ENTRIES, SAMPLED_ROWS = 10**6, 1000
 
 
 class Block(NamedTuple):
-    """Rows made ready for products: as they are, centred with two more columns, and their squared lengths.
+    """Rows (a, d) made ready for products: `factor` (a, d + 2) are rows, centred, with two more columns.
 
-    rows: (a, d), factor: (a, d + 2), lengths: (a,).
+    `lengths` (a,) are squared.
     """
 
     rows: Any
@@ -44,11 +45,18 @@ class Block(NamedTuple):
     lengths: Matrix
 
 
+def row_slices(X: Any) -> Iterator[slice]:
+    """Cut 0..n into slices of some hundred thousand entries of X."""
+    n, d = X.shape
+    step = max(1, BLOCK_ENTRIES // d)
+    return (slice(a, min(a + step, n)) for a in range(0, n, step))
+
+
 def squared_lengths(X: Any) -> Matrix:
-    """Return ‖x‖² of each row, (n,), in the precision of X."""
+    """Return ‖x‖² of each row in float64, (n,)."""
     if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
-    return np.asarray(np.einsum("ij,ij->i", X, X))
+        return np.asarray(X.astype(np.float64, copy=False).power(2).sum(axis=1)).reshape(-1)
+    return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
 
 
 def evenly(n: int, count: int) -> Indices:
@@ -68,32 +76,25 @@ def centre_of(X: Any) -> Matrix | None:
 def prepared(
     X: Any, centre: Matrix | None = None, dtype: Any = None, *, sharp: float, left: bool
 ) -> Block:
-    """Return a block for `squared_distances`: its product with one of the other side gives squared distances.
+    """Return rows such that the product of a left block with a right one gives squared distances.
 
     `sharp` is one over the squared distance at which a similarity falls off. Rows further away than
     float32 can resolve stay in float64.
     """
-    with np.errstate(over="ignore"):
-        wide = X.astype(np.float64) if centre is None else X - centre
-        lengths = squared_lengths(wide)
-        reach = float(lengths.max(initial=0.0))
+    wide = X.astype(np.float64) if centre is None else X - centre
+    lengths = squared_lengths(wide)
+    reach = float(lengths.max(initial=0.0))
     precision = X.dtype if dtype is None else np.dtype(dtype)
-    if precision == np.float32 and sharp * reach <= MAX_FLOAT32_LENGTH:
+    if precision == np.float32 and max(sharp, 1e-30) * reach <= MAX_FLOAT32_LENGTH:
         wide, lengths = wide.astype(np.float32), lengths.astype(np.float32)
     ones = np.ones_like(lengths)
-    factor = (
-        _widened(wide * wide.dtype.type(-2.0), lengths, ones)
-        if left
-        else _widened(wide, ones, lengths)
-    )
-    return Block(X, factor, lengths)
-
-
-def _widened(X: Any, *columns: Matrix) -> Any:
-    """Return X with further columns on its right."""
-    if sp.issparse(X):
-        return sp.hstack([X, sp.csr_array(np.stack(columns, axis=1))], format="csr")
-    return np.column_stack([X, *columns])
+    columns = (lengths, ones) if left else (ones, lengths)
+    if left:
+        wide = wide * wide.dtype.type(-2.0)
+    if sp.issparse(wide):
+        more = sp.csr_array(np.column_stack(columns))
+        return Block(X, sp.hstack([wide, more], format="csr"), lengths)
+    return Block(X, np.column_stack([wide, *columns]), lengths)
 
 
 def product(left: Any, right: Any) -> Matrix:
@@ -107,41 +108,14 @@ def squared_distances(left: Block, right: Block, sharp: float, beyond: float) ->
 
     Where sharp ‖x - y‖² > beyond the similarity is zero to rounding, and so is its error.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        squared = product(left.factor, right.factor)
-        if squared.dtype == np.float32:
-            return squared
-        tolerance = MAX_SIMILARITY_ERROR / max(sharp, 1e-300)
-        longest = left.lengths.max(initial=0.0) + right.lengths.max(initial=0.0)
-        if UNIT * longest <= tolerance:
-            return squared
-        error = _error(left, right)
-        wanted = ~(error <= tolerance) & ~(sharp * (squared - error) >= beyond)
-        return by_differences(squared, wanted, left.rows, right.rows)
-
-
-def _error(left: Block, right: Block) -> Matrix:
-    """Return by how much squared distances (a, b) from a product in float64 are off."""
-    return UNIT * (left.lengths[:, None] + right.lengths)
-
-
-def by_differences(squared: Matrix, wanted: Mask, A: Any, B: Any) -> Matrix:
-    """Return squared distances (a, b), those `wanted` (a, b) computed anew from the differences of rows A and B."""
-    if sp.issparse(A) != sp.issparse(B):
-        A, B = (rows.toarray() if sp.issparse(rows) else rows for rows in (A, B))
-    i, j = np.nonzero(wanted)
-    if len(i) > DENSE_SHARE * wanted.size and not sp.issparse(A):
-        from scipy.spatial.distance import cdist  # here: few calls need it
-
-        return np.asarray(cdist(A, B, "sqeuclidean"))
-    width = A.shape[1]
-    if sp.issparse(A):
-        width = 1 + (A.nnz + B.nnz) // max(A.shape[0] + B.shape[0], 1)
-    step = max(1, BLOCK_ENTRIES // width)
-    for start in range(0, len(i), step):
-        a, b = i[start : start + step], j[start : start + step]
-        squared[a, b] = squared_lengths(A[a].astype(np.float64) - B[b].astype(np.float64))
-    return squared
+    squared = product(left.factor, right.factor)
+    tolerance = MAX_SIMILARITY_ERROR / max(sharp, 1e-300)
+    longest = left.lengths.max(initial=0.0) + right.lengths.max(initial=0.0)
+    if squared.dtype == np.float32 or UNIT * longest <= tolerance:
+        return squared
+    error = UNIT * (left.lengths[:, None] + right.lengths)
+    wanted = (error > tolerance) & (sharp * (squared - error) < beyond)
+    return by_differences(squared, wanted, left.rows, right.rows)
 
 
 def distance_blocks(A: Any, B: Any) -> Matrix:
@@ -153,7 +127,25 @@ def distance_blocks(A: Any, B: Any) -> Matrix:
     centre = centre_of(B)
     left = prepared(A, centre, np.float64, sharp=1.0, left=True)
     right = prepared(B, centre, np.float64, sharp=1.0, left=False)
-    with np.errstate(over="ignore", invalid="ignore"):
-        squared = product(left.factor, right.factor)
-        wanted = ~(_error(left, right) <= MAX_RELATIVE_ERROR * squared)
-    return by_differences(squared, wanted, A, B) if wanted.any() else squared
+    squared = product(left.factor, right.factor)
+    error = UNIT * (left.lengths[:, None] + right.lengths)
+    return by_differences(squared, error > MAX_RELATIVE_ERROR * squared, A, B)
+
+
+def by_differences(squared: Matrix, wanted: Mask, A: Any, B: Any) -> Matrix:
+    """Return squared distances (a, b), those `wanted` (a, b) computed anew from the differences of rows A and B."""
+    if sp.issparse(A) != sp.issparse(B):
+        A, B = (rows.toarray() if sp.issparse(rows) else rows for rows in (A, B))
+    i, j = np.nonzero(wanted)
+    width = A.shape[1]
+    if sp.issparse(A):
+        width = 1 + (A.nnz + B.nnz) // max(A.shape[0] + B.shape[0], 1)
+    elif len(i) > DENSE_SHARE * wanted.size:
+        from scipy.spatial.distance import cdist  # here: few calls need it
+
+        return np.asarray(cdist(A, B, "sqeuclidean"))
+    step = max(1, BLOCK_ENTRIES // width)
+    for start in range(0, len(i), step):
+        a, b = i[start : start + step], j[start : start + step]
+        squared[a, b] = squared_lengths(A[a].astype(np.float64) - B[b].astype(np.float64))
+    return squared

@@ -7,28 +7,25 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .bandwidths import scaled_rows
-
 Indices = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class LazyRows:
-    """(X 2^exponent - shift) factor, some rows of it.
+    """(X - shift) factor, some rows of it; indexed as an array is, by a slice or by row numbers.
 
-    Indexed as an array is, by a slice or by row numbers.
+    `index` (n,) are the rows of X, all if None; `shift` and `factor` (d,) apply to columns. Sparse
+    rows have no shift.
 
-    `index` (n,) are the rows of X, all if None; `shift` and `factor` (d,) apply to columns, and
-    `exponent` may be one number for each of them. Sparse rows have no shift.
-
-    >>> LazyRows(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2]), exponent=1)[:].tolist()
+    >>> LazyRows(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2]), factor=np.array([2.0]))[
+    ...     :
+    ... ].tolist()
     [[2.0], [8.0]]
     """
 
     X: Any
     index: Indices | None = None
-    exponent: Any = 0
     shift: Vector | None = None
     factor: Vector | None = None
 
@@ -50,29 +47,15 @@ class LazyRows:
     @property
     def as_they_are(self) -> bool:
         """Whether nothing is scaled or shifted."""
-        return not np.any(self.exponent) and self.shift is None and self.factor is None
+        return self.shift is None and self.factor is None
 
     def __getitem__(self, part: Any) -> Any:
         rows = self.X[part if self.index is None else self.index[part]]
-        rows = scaled_rows(rows, self.exponent)
         if self.shift is not None:
             rows = rows - self.shift
-        if self.factor is not None:
-            rows = (
-                sp.csr_array(rows.multiply(self.factor))
-                if sp.issparse(rows)
-                else rows * self.factor
-            )
-        return rows
-
-    def times_power_of_two(self, exponent: int) -> "LazyRows":
-        """Return the rows times 2^exponent."""
-        if exponent == 0:
-            return self
-        if self.shift is None and self.factor is None:
-            return replace(self, exponent=self.exponent + exponent)
-        factor = np.ones(self.shape[1]) if self.factor is None else self.factor
-        return replace(self, factor=np.ldexp(factor, exponent))
+        if self.factor is None:
+            return rows
+        return sp.csr_array(rows.multiply(self.factor)) if self.sparse else rows * self.factor
 
     def take(self, index: Indices) -> "LazyRows":
         """Return some of the rows."""

@@ -294,7 +294,7 @@ def whole_faces(constraint: object) -> bool:
 
 def refits(constraint: object) -> bool:
     """Whether every distribution on the face of a member's support is a member."""
-    return whole_faces(constraint) or getattr(constraint, "costs", None) is not None
+    return whole_faces(constraint) or bool(getattr(constraint, "dimensions", False))
 
 
 def entrywise(constraint: Any) -> bool:

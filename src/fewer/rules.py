@@ -232,6 +232,24 @@ class Rules:
         return np.ones(self.n) if self.costs is None else np.asarray(self.costs, np.float64)
 
     @property
+    def spare(self) -> float:
+        """What may be spent beside the units that are included."""
+        return max(self.room - float(self.prices[self.include].sum()), 0.0)
+
+    @cached_property
+    def added_costs(self) -> Vector:
+        """What each unit costs beside those included: nothing for these, infinite where it is excluded."""
+        costs = np.where(self.open, self.prices, np.inf)
+        costs[self.include] = 0.0
+        return costs
+
+    def beside(self, free: Indices) -> "Rules":
+        """What may be held of these units beside the ones that are included, without groups."""
+        if self.costs is None:
+            return Rules(len(free), min(int(self.spare), len(free)))
+        return Rules(len(free), len(free), costs=self.costs[free], budget=self.spare)
+
+    @property
     def room(self) -> float:
         """What the units of a support may cost together: k where each costs one."""
         return float(self.k) if self.costs is None else self.budget

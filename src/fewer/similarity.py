@@ -1,10 +1,11 @@
-"""How alike two rows are: positive semi-definite similarities, asked for in blocks.
+"""How alike two rows are: positive semi-definite similarities, asked for in blocks, and their bandwidths.
 
 A similarity prepares rows once (`left`, `right`) and then compares any two blocks of them
 (`between`). Distances come from one matrix product and, where that cancels, from differences: see
 `fewer.distances`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._validation import InvalidInput, known
-from .bandwidths import METRICS
-from .bandwidths import bandwidth as bandwidth
+from ._validation import InvalidInput, Vector, as_number, known
 from .distances import (
     Matrix,
     centre_of,
+    distance_blocks,
     evenly,
     prepared,
     product,
+    row_slices,
     squared_distances,
     squared_lengths,
 )
@@ -30,35 +31,29 @@ from .distances import (
 FAR_RBF, FAR_MATERN = 45.0, 2500.0
 """Squared distances, in bandwidths, beyond which a similarity is below rounding: exp(-45), 900
 exp(-50)."""
-MOST_DECOMPOSED = 500
-"""Rows of a matrix of similarities whose eigenvalues are looked at, at most."""
 FLAT_MATERN = 1e3
 """A distance, in bandwidths, at which a Matern similarity is zero; further ones would give 0 times
 infinity."""
+MOST_DECOMPOSED = 500
+"""Rows of a matrix of similarities whose eigenvalues are looked at, at most."""
+SAMPLED_ROWS = 1000
+"""Rows, evenly spaced, from which a bandwidth is taken where there are more than twice as many."""
+OUTLIER_RATIO = 1e6
+"""Median distances between a row and the others from which a note says so."""
 
 
 def _cast(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
-    """Return rows as they are, or in a precision; codes and row numbers keep theirs."""
-    return X.astype(dtype) if dtype is not None and X.dtype.kind == "f" and X.dtype != dtype else X
+    """Return rows in a precision, None for their own."""
+    return X if dtype is None or X.dtype == dtype else X.astype(dtype)
 
 
 def _unit_length(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any:
-    """Return rows scaled to length one, a row of zeros stays so.
-
-    First by powers of two, so that no square overflows.
-    """
+    """Return rows scaled to length one; a row of zeros stays so."""
     X = _cast(X, dtype=dtype)
-    top = abs(X).max(axis=1)
-    top = np.asarray(top.toarray() if sp.issparse(X) else top).reshape(-1)
-    powers = np.exp2(np.floor(np.log2(np.maximum(top, 4.0 * np.finfo(X.dtype).tiny))))
-    X = _divided(X, powers)
-    return _divided(X, np.sqrt(squared_lengths(X)))
-
-
-def _divided(X: Any, lengths: Matrix) -> Any:
-    """Return rows divided by lengths (n,) above zero."""
-    scale = (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(X.dtype)[:, None]
-    return sp.csr_array(X.multiply(scale)) if sp.issparse(X) else X * scale
+    lengths = np.sqrt(squared_lengths(X))
+    scale = (1.0 / np.where(lengths > 0, lengths, 1.0))[:, None]
+    rows = sp.csr_array(X.multiply(scale)) if sp.issparse(X) else X * scale
+    return rows.astype(X.dtype, copy=False)
 
 
 def _rbf(squared: Matrix, gamma: float) -> Matrix:
@@ -112,6 +107,23 @@ class Similarity:
         """Return what may be subtracted from all rows without changing a similarity, and keeps rounding small."""
         return centre_of(X) if self.sparse and not self.plain else None
 
+    def log(self, A: Any, B: Any) -> Vector:
+        """Return the logarithms of similarities (a, b) in float64, exact for rows however far.
+
+        Similarities without a bandwidth, which may be negative, are left as they are.
+        """
+        if not self.power:
+            return np.asarray(self(A, B), np.float64)
+        gamma = float(self.gamma or 0.0)
+        if self.name in METRICS:
+            return -gamma * metric_distances(A, B, self.name)
+        squared = np.maximum(distance_blocks(A, B), 0.0)
+        if self.name == "rbf":
+            return -gamma * squared
+        s = np.sqrt(DISTANCES[self.name][2] * squared) * gamma
+        front = s if self.name == "matern32" else s + s * s / 3.0
+        return np.asarray(np.log1p(front) - s)
+
     def itself(self, X: Any, block: int = 256) -> npt.NDArray[np.float64]:
         """Return the similarity of each row to itself, (n,)."""
         if self.power:
@@ -131,6 +143,8 @@ DISTANCES: dict[str, tuple[Callable[[Matrix, float], Matrix], int, float, float]
 }
 """Similarities of squared distances: their formula, their power, how sharp they are at gamma = 1,
 and how far they reach."""
+METRICS = {"hamming": "hamming", "laplace": "cityblock"}
+"""Similarities of distances that SciPy computes."""
 PRODUCTS = {"cosine": _unit_length, "linear": _cast}
 """Similarities that are inner products of prepared rows."""
 SIMILARITIES = dict.fromkeys(sorted([*DISTANCES, *METRICS, *PRODUCTS]))
@@ -158,26 +172,23 @@ def similarity_of(name: Any, gamma: float = 1.0) -> Similarity:
     gamma = float(gamma)
     if name in METRICS:
         return Similarity(
-            name, gamma, partial(_by_metric, metric=METRICS[name], gamma=gamma), power=1
+            name, gamma, lambda A, B: np.exp(-gamma * metric_distances(A, B, name)), power=1
         )
     finish, power, sharpness, beyond = DISTANCES[name]
     sharp = sharpness * (gamma if power == 2 else gamma * gamma)
     left, right = (partial(prepared, sharp=sharp, left=side) for side in (True, False))
 
     def between(A: Any, B: Any) -> Matrix:
-        with np.errstate(over="ignore"):
-            return finish(squared_distances(A, B, sharp, beyond), gamma)
+        return finish(squared_distances(A, B, sharp, beyond), gamma)
 
     return Similarity(name, gamma, between, left, right, power, sparse=True)
 
 
-def _by_metric(A: Any, B: Any, metric: str, gamma: float) -> Matrix:
+def metric_distances(A: Any, B: Any, name: str) -> Vector:
+    """Return the distances (a, b) of rows that SciPy computes."""
     from scipy.spatial.distance import cdist  # here: few calls need it, and its import takes long
 
-    distances = cdist(A, B, metric)
-    with np.errstate(over="ignore"):
-        distances *= -gamma
-    return np.asarray(np.exp(distances, out=distances))
+    return np.asarray(cdist(A, B, METRICS[name]))
 
 
 def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Matrix]:
@@ -197,17 +208,15 @@ def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Matrix
     return between
 
 
-def from_matrix(gram: Any, exponent: int = 0) -> Similarity:
-    """Return the similarities that stand in a matrix (n, n), times 2^exponent.
-
-    a "row" is then its own number, (n, 1).
+def from_matrix(gram: Any) -> Similarity:
+    """Return the similarities that stand in a matrix (n, n); a "row" is then its own number, (n, 1).
 
     >>> from_matrix(np.array([[1.0, 0.5], [0.5, 1.0]]))(np.array([[0]]), np.array([[1]])).tolist()
     [[0.5]]
     """
 
     def between(A: Any, B: Any) -> Matrix:
-        return np.asarray(np.ldexp(gram[np.ix_(A[:, 0], B[:, 0])], exponent))
+        return np.asarray(gram[np.ix_(A[:, 0].astype(np.int64), B[:, 0].astype(np.int64))])
 
     return Similarity("precomputed", None, between)
 
@@ -229,3 +238,96 @@ def require_semidefinite(gram: Any, what: str) -> None:
             f"{what} must be positive semi-definite, got an eigenvalue of {low * top:.3g} beside"
             f" one of {high * top:.3g}; adding {-low * top:.3g} to the diagonal mends it"
         )
+
+
+def bandwidth(X: Any, name: str, gamma: Any, weights: Any = None) -> float | None:
+    """Gamma as a number.
+
+    "median" makes the median distance the width, "scale" is that of scikit-learn's SVC.
+
+    "median": 1 / (2 median r²) for rbf, so that it is exp(-r² / 2 sigma²) with the median distance
+    for sigma, and 1 / median distance for the others. It leaves out zeros and is taken over
+    SAMPLED_ROWS evenly spaced rows of many. "scale": 1 / (d var X) for rbf, its root for matern, 1
+    / (d std X) for laplace, and 1 for hamming. None for similarities without a bandwidth. With
+    `weights` (n,) a row counts as often as its weight says.
+
+    >>> bandwidth(np.array([[0.0], [1.0], [3.0]]), "rbf", "median")
+    0.125
+    """
+    return fit_bandwidth(X, name, gamma, weights)[0] if name in BANDED else None
+
+
+def fit_bandwidth(X: Any, name: str, gamma: Any, weights: Any = None) -> tuple[float, str]:
+    """Return gamma as a number, and what is odd about the rows from which it is taken."""
+    if not isinstance(gamma, str):
+        return as_number(gamma, "gamma"), ""
+    return known(gamma, RULES, "gamma")(X, name, weights)  # type: ignore[no-any-return]
+
+
+def _median(X: Any, name: str, weights: Any) -> tuple[float, str]:
+    """Return one over the median distance above zero (rbf: twice its square), and whether there are outliers."""
+    n = X.shape[0]
+    some = evenly(n, SAMPLED_ROWS) if n > 2 * SAMPLED_ROWS else np.arange(n)
+    distances = pair_distances(X[some], name)
+    positive = distances > 0
+    values = distances[positive]
+    if not values.size:
+        return 1.0, "all rows from which gamma is taken are equal, so it is 1"
+    if weights is None or weights.min() == weights.max():
+        middle = float(np.median(values))
+    else:
+        mass = weights[some]
+        pairs = np.outer(mass, mass)[~np.tri(len(mass), dtype=bool)]
+        middle = weighted_median(values, pairs[positive])
+    ratio = float(values.max()) / middle
+    ratio = math.sqrt(ratio) if name == "rbf" else ratio
+    note = f"some rows lie {ratio:.1g} times the median distance apart: outliers?"
+    return (0.5 if name == "rbf" else 1.0) / middle, note if ratio >= OUTLIER_RATIO else ""
+
+
+def pair_distances(rows: Any, name: str) -> Vector:
+    """Compute the distances between all pairs of rows, squared for rbf, (n (n - 1) / 2,)."""
+    if name in METRICS:
+        from scipy.spatial.distance import pdist  # here: few calls need it
+
+        return np.asarray(pdist(rows, METRICS[name]))
+    later = ~np.tri(rows.shape[0], dtype=bool)
+    squared = np.maximum(distance_blocks(rows, rows)[later], 0.0)
+    return np.asarray(squared if name == "rbf" else np.sqrt(squared))
+
+
+def weighted_median(values: Vector, weights: Vector) -> float:
+    """Return the median of values (n,) repeated as often as their weights (n,) say.
+
+    >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0]))
+    1.5
+    """
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    half = below[-1] / 2.0
+    low, high = np.searchsorted(below, [half * (1.0 - 1e-12), half * (1.0 + 1e-12)])
+    return float(values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2.0
+
+
+def _scale(X: Any, name: str, weights: Any) -> tuple[float, str]:
+    """Return the bandwidth by scikit-learn's rule, from the variance of all entries."""
+    if name == "hamming":
+        return 1.0, ""
+    n, d = X.shape
+    share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    mean = sum(float((share[part] @ X[part]).sum()) for part in row_slices(X)) / d
+    sparse = sp.issparse(X[:1])
+    shift = np.float64(0.0 if sparse else mean)
+    squares = (
+        float(share[part] @ squared_lengths(X[part] if sparse else X[part] - shift))
+        for part in row_slices(X)
+    )
+    variance = sum(squares) / d - (mean - shift) ** 2
+    if variance <= 0:
+        return 1.0, "X does not vary, so gamma is 1"
+    widths = {"rbf": 1.0 / (d * variance), "laplace": 1.0 / (d * variance**0.5)}
+    return float(widths.get(name, (d * variance) ** -0.5)), ""
+
+
+RULES = {"median": _median, "scale": _scale}
+"""Rules for the bandwidth."""

@@ -1,4 +1,4 @@
-"""Projection onto the probability simplex, without sorting."""
+"""Projection onto the probability simplex, without sorting, and the largest entries of a vector."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,6 +6,7 @@ import numpy.typing as npt
 from ._compile import compiled
 
 Vector = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
 BLOCK = 64  # entries that are looked at or passed over together
 
@@ -119,3 +120,16 @@ def simplex_distance(v: Vector) -> float:
     active = np.empty(v.size)
     count, tau = shrink(active, contenders(v, tops(v), active))
     return relative_distance(active, count, tau)
+
+
+def largest(v: Vector, k: int) -> Indices:
+    """Sorted indices of the k largest entries of v (n,); of equal ones the first; O(n).
+
+    >>> largest(np.array([1.0, 3.0, 2.0, 3.0, 2.0]), 3).tolist()
+    [1, 2, 3]
+    """
+    if k >= v.size:
+        return np.arange(v.size)
+    least = np.partition(v, v.size - k)[v.size - k]
+    above, equal = np.flatnonzero(v > least), np.flatnonzero(v == least)
+    return np.sort(np.concatenate([above, equal[: k - above.size]]))

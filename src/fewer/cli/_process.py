@@ -81,7 +81,7 @@ def seen() -> bool:
 
 def clean_up() -> None:
     """Remove temporary copies of files and half written ones, if there are any."""
-    for module, remove in (("fewer.io.copies", "remove_copies"), ("fewer.files", "remove_begun")):
+    for module, remove in (("fewer.io.formats", "remove_copies"), ("fewer.files", "remove_begun")):
         loaded = sys.modules.get(module)
         if hasattr(loaded, remove):  # else it is being imported
             getattr(loaded, remove)()

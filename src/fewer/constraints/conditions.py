@@ -60,30 +60,27 @@ class Conditions:
             raise InvalidInput(
                 "Conditions needs G and h, or previous and max_turnover; got neither"
             )
-        store = object.__setattr__
         if self.previous is not None:
-            previous = np.asarray(as_array(self.previous, "previous"), np.float64)
+            previous = as_array(self.previous, "previous")
             if previous.ndim != 1:
                 raise InvalidInput(
                     f"previous must be a vector of weights, got shape {previous.shape}"
                 )
             most = as_number(self.max_turnover, "max_turnover", allow_equal=True)
-            store(self, "previous", previous)
-            store(self, "max_turnover", most)
+            self.__dict__.update(previous=previous, max_turnover=most)
         G = np.zeros((0, len(self.previous))) if self.G is None else as_array(self.G, "G")
         if G.ndim != 2:
             raise InvalidInput(
                 f"G must have two dimensions, one row for each condition, got shape {G.shape}"
             )
+        h = as_vector([] if self.h is None else self.h, (len(G),), "h")
         names = tuple(self.names) or tuple(f"row {i} of constraints" for i in range(len(G)))
         if len(names) != len(G):
             raise InvalidInput(
                 f"names must be one for each of the {len(G)} rows of G, got {len(names)}"
             )
-        h = as_vector([] if self.h is None else self.h, (len(G),), "h")
-        G, h = as_unit_rows(np.asarray(G, np.float64), h)
-        for name, part in (("G", G), ("h", h), ("names", names)):
-            store(self, name, part)
+        G, h = as_unit_rows(G, h)
+        self.__dict__.update(G=G, h=h, names=names)
 
     def check(self, n: int) -> None:
         """Refuse what is not about n entries."""
@@ -113,8 +110,8 @@ class Conditions:
 
     def _excess(self, p: Vector) -> Vector:
         """G p - h, by the few entries that have mass."""
-        held = np.flatnonzero(p)
-        return np.asarray(self.G[:, held] @ p[held] - self.h)
+        units = np.flatnonzero(p)
+        return np.asarray(self.G[:, units] @ p[units] - self.h)
 
     def binding(self, p: Vector, tol: float = 1e-6) -> list[str]:
         """The names of the conditions that hold with equality."""

@@ -8,25 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.lattice import TIE, greedy_units
+from .._compiled.lattice import better, greedy_units
 from .._compiled.simplex import project_simplex, simplex_distance
 from .._compiled.states import greedy_state_units
 from .._validation import (
     Indices,
     InvalidInput,
     Vector,
+    as_flag,
     as_integer,
     as_number,
+    as_units,
     as_vector,
     known,
     magnitude,
     shown,
 )
+from ..codes import as_table
 from ..rules import Rules
 from ..spaces import Lattice, States, Units
 from .simplex import is_distribution
 
-MOST_STEPS, STEPS_PER_SUPPORT = 5 * 10**9, 10**4
+MAX_STEPS, STEPS_PER_SUPPORT = 5 * 10**9, 10**4
 """An exact projection that would touch more entries is refused (about ten seconds); entries that a
 support costs beside those of its face."""
 ROUNDING = 1e-9
@@ -64,6 +67,8 @@ class DimensionSparse:
         What each dimension costs, above zero.
     budget : float, optional
         What may be spent on costs.
+    include, exclude : array of int
+        Dimensions that count as used in any case, and dimensions that are never used.
 
     Attributes
     ----------
@@ -92,53 +97,60 @@ class DimensionSparse:
     incumbent: bool = False
     costs: Any = None
     budget: float | None = None
+    include: Any = ()
+    exclude: Any = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, (Lattice, States)):
             raise InvalidInput(
                 f"DimensionSparse needs a Lattice or States, got {shown(self.space)}"
             )
+        for name in ("include", "exclude"):
+            units = as_units(getattr(self, name), self.space.n, "dimensions", name)
+            object.__setattr__(self, name, tuple(units.tolist()))
         if self.costs is None and self.budget is None:
             object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
         else:
-            self._check_costs()
-        if not isinstance(self.incumbent, (bool, np.bool_)):
-            raise InvalidInput(f"incumbent must be True or False, got {shown(self.incumbent)}")
-        known(self.projection, dict.fromkeys(("greedy", "exact")), "projection")
+            self._read_costs()
+        as_flag(self.incumbent, "incumbent")
+        known(self.projection, {"greedy": None, "exact": None}, "projection")
         if isinstance(self.space, States):
-            uses = np.repeat(np.arange(self.space.size), np.diff(self.space.indptr))
-            costs = self.rules.prices[self.space.indices]
-            least = float(np.bincount(uses, costs, self.space.size).min())
-            if least > self.rules.room:
-                limit, verb = f"k = {self.k} dimensions", "the smallest uses"
-                if self.budget is not None:
-                    limit, verb = f"the budget of {self.budget:g}", "the cheapest costs"
-                raise InvalidInput(f"no listed state fits into {limit}: {verb} {least:g}")
-        if self.projection == "exact" and self._steps > MOST_STEPS:
+            self._require_a_state()
+        if self.projection == "exact" and self._steps > MAX_STEPS:
             raise InvalidInput(
                 f"an exact projection would walk {magnitude(math.comb(self.space.n, self.k))}"
-                " supports; "
-                f'use projection="greedy" or a smaller space'
+                ' supports; use projection="greedy" or a smaller space'
             )
 
-    def _check_costs(self) -> None:
+    def _read_costs(self) -> None:
         """Refuse costs and a budget that say nothing, and set k."""
         if self.costs is None or self.budget is None or self.k is not None:
             raise InvalidInput("give k, or costs and budget, what may be spent on them")
-        costs = as_vector(self.costs, (self.space.n,), "costs")
-        if costs.min() <= 0.0:
-            raise InvalidInput(
-                f"costs must be above 0, got {costs.min():g} at index {int(costs.argmin())}"
-            )
         if self.projection == "exact":
             raise InvalidInput(
                 'projection must be "greedy" where dimensions have costs, got "exact"'
             )
-        object.__setattr__(self, "costs", tuple(costs.tolist()))
-        object.__setattr__(self, "budget", as_number(self.budget, "budget", allow_equal=True))
+        costs = as_vector(self.costs, (self.space.n,), "costs")
+        paid = np.delete(costs, self.include)
+        if paid.size and paid.min() <= 0.0:
+            raise InvalidInput(
+                f"costs must be above 0, got {costs.min():g} at index {int(costs.argmin())}"
+            )
+        budget = as_number(self.budget, "budget", allow_equal=True)
         cheapest = np.cumsum(np.sort(costs))
-        affordable = np.searchsorted(cheapest, self.budget * (1.0 + ROUNDING), side="right")
-        object.__setattr__(self, "k", int(affordable))
+        k = int(np.searchsorted(cheapest, budget * (1.0 + ROUNDING), side="right"))
+        self.__dict__.update(costs=tuple(costs.tolist()), budget=budget, k=k)
+
+    def _require_a_state(self) -> None:
+        """Refuse a limit that no listed state is within."""
+        indptr, indices = self._supports
+        uses = np.repeat(np.arange(self.space.size), np.diff(indptr))
+        least = float(np.bincount(uses, self.rules.added_costs[indices], self.space.size).min())
+        if least > self.rules.spare:
+            limit, verb = f"k = {self.k} dimensions", "the smallest uses"
+            if self.budget is not None:
+                limit, verb = f"the budget of {self.budget:g}", "the cheapest costs"
+            raise InvalidInput(f"no listed state fits into {limit}: {verb} {least:g}")
 
     dimensions = True  # units are dimensions: of L2 and KL the mass on a face decides
 
@@ -150,15 +162,27 @@ class DimensionSparse:
     @property
     def whole_faces(self) -> bool:
         """Whether k is the only bound."""
-        return self.costs is None
+        return self.rules.only_k
 
     @cached_property
     def rules(self) -> Rules:
         """Which dimensions may be used together."""
-        if self.costs is None or self.budget is None:
-            return Rules(self.space.n, self.k)
-        budget = self.budget * (1.0 + ROUNDING)
-        return Rules(self.space.n, self.space.n, costs=np.array(self.costs), budget=budget)
+        include, exclude = (np.array(x, np.int64) for x in (self.include, self.exclude))
+        if self.budget is None:
+            return Rules(self.space.n, self.k, include, exclude)
+        costs, budget = np.array(self.costs), self.budget * (1.0 + ROUNDING)
+        return Rules(self.space.n, self.space.n, include, exclude, costs=costs, budget=budget)
+
+    @cached_property
+    def _supports(self) -> tuple[Indices, Indices]:
+        """The dimensions of each state that are not included, as `indptr` and `indices`."""
+        if isinstance(self.space, States):
+            table = self.space.rows
+        else:
+            table = as_table(self.space.unravel(np.arange(self.space.size)))
+        left = ~np.isin(table.indices, self.include)
+        before = np.concatenate([[0], np.cumsum(left)])
+        return before[table.indptr], table.indices[left].astype(np.int64)
 
     @property
     def _steps(self) -> int:
@@ -178,24 +202,22 @@ class DimensionSparse:
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
         """A member near v: Algorithm 2, or the nearest one when `projection="exact"`."""
         v = as_vector(v, self.space.shape, "v")
-        face = self.face(self._search(v))
+        face = self.face(self._nearest(v) if self.projection == "exact" else self._greedy(v))
         if self.incumbent:
-            units = self.support(near) if near is not None else self._heaviest(v)
-            other = self.face(units)
+            other = self.face(self._heaviest(v) if near is None else self.support(near))
             if other.size and simplex_distance(v[other]) < simplex_distance(v[face]):
                 face = other
         p = np.zeros(v.size)
         p[face] = project_simplex(v[face])
         return p
 
-    def _search(self, v: Vector) -> Indices:
-        """The dimensions that the chosen projection picks for v."""
-        if self.projection == "exact":
-            return self._nearest(v)
-        costs, room = self.rules.prices, self.rules.room
-        if isinstance(self.space, States):
-            supports = self.space.indptr, self.space.indices
-            return greedy_state_units(v, *supports, self.k, costs, room)
+    def _greedy(self, v: Vector) -> Indices:
+        """The dimensions that Algorithm 2 picks for v."""
+        costs, room = self.rules.added_costs, self.rules.spare
+        if isinstance(self.space, States) or self.include or self.exclude:
+            count = min(self.k, self.space.n) - len(self.include)
+            units = greedy_state_units(v, *self._supports, count, costs, room)
+            return np.union1d(units, self.rules.include)
         shape = np.array(self.space.shape, np.int64)
         return greedy_units(v, self.space.strides, shape, self.k, self._largest, costs, room)
 
@@ -205,34 +227,38 @@ class DimensionSparse:
         Of equals the first.
         """
         least, nearest = np.inf, np.arange(self.k)
-        for units in combinations(range(self.space.n), self.k):
+        free = np.setdiff1d(np.arange(self.space.n), [*self.include, *self.exclude])
+        for others in combinations(free, min(self.k - len(self.include), len(free))):
+            units = np.sort(np.array([*self.include, *others], np.int64))
             face = self.space.face(units)
             distance = simplex_distance(v[face]) if face.size else np.inf
-            if distance < least - (TIE * abs(least) if least < np.inf else 0.0):
-                least, nearest = distance, np.array(units)
+            if better(distance, least):
+                least, nearest = distance, units
         return nearest
 
     def _heaviest(self, v: Vector) -> Indices:
         """The dimensions of the positive entries of v, heaviest first, each taken whole while k allows."""
-        units: set[int] = set()
+        units = self.rules.include
         positive = np.flatnonzero(v > 0)
         for entry in positive[np.argsort(-v[positive], kind="stable")]:
-            grown = units | set(np.flatnonzero(self.space.unravel(entry)).tolist())
-            if self.rules.allows(np.array(sorted(grown), np.int64)):
+            grown = np.union1d(units, np.flatnonzero(self.space.unravel(entry)))
+            if self.rules.allows(grown):
                 units = grown
             if len(units) == self.k:
                 break
-        return np.array(sorted(units), np.int64)
+        return units
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution whose dimensions are within the limit, to within tol."""
-        p, tol = as_vector(p, self.space.shape, "p"), as_number(tol, "tol", allow_equal=True)
+        p = as_vector(p, self.space.shape, "p")
         units = self.support(np.where(np.abs(p) > tol, p, 0.0))
         return is_distribution(p, tol) and self.rules.allows(units)
 
     def support(self, p: Vector) -> Indices:
-        """The dimensions that the states with mass use."""
+        """The dimensions that are included, and those that the states with mass use."""
         states = np.flatnonzero(as_vector(p, self.space.shape, "p"))
         if isinstance(self.space, States):
-            return np.unique(self.space.rows[states].indices).astype(np.int64)
-        return np.flatnonzero(self.space.unravel(states).any(axis=0))
+            used = self.space.rows[states].indices
+        else:
+            used = np.flatnonzero(self.space.unravel(states).any(axis=0))
+        return np.union1d(used, self.rules.include).astype(np.int64)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import Indices, InvalidInput, as_integer, as_number, read, shown, unmasked
+from .._validation import Indices, InvalidInput, as_integer, as_number, read, shown
 
 SHOWN = 5
 """Labels that a message lists."""
@@ -24,7 +24,6 @@ def as_groups(labels: Any, n: int) -> Groups:
     """Labels of n entries, of one kind that can be told apart."""
     if isinstance(labels, Groups):
         return labels
-    labels = unmasked(labels, "groups")
     array = read(labels, "groups")
     if array.shape != (n,):
         raise InvalidInput(
@@ -33,7 +32,7 @@ def as_groups(labels: Any, n: int) -> Groups:
     kinds = {"array"}
     if not isinstance(labels, np.ndarray) or array.dtype == object:
         kinds = {kind_of(label) for label in labels}
-        array = np.array([str(label) for label in labels]) if kinds == {"text"} else array
+        array = np.array(list(map(str, labels))) if kinds == {"text"} else array
     gaps = array.dtype.kind in "fmM" and bool((array != array).any())
     if len(kinds) > 1 or "none" in kinds or array.dtype.kind not in "biufUSmM" or gaps:
         raise InvalidInput(
@@ -64,22 +63,21 @@ def limits_of_groups(limits: Any, names: tuple[Any, ...], option: str, n: int) -
     """
     counts, least = option.endswith("per_group"), option.startswith("min")
     most = n if counts else 1.0
-    result = np.full(len(names), 0 if least else most, np.int64 if counts else np.float64)
 
     def read_limit(value: Any, name: str, lowest: int = 0) -> float:
-        if counts:
-            return min(as_integer(value, name, lowest), n)
-        share = as_number(value, name, allow_equal=True)
-        if least and share > 1.0:
-            raise InvalidInput(f"{name} must be at most 1, got {share:g}")
-        return min(share, 1.0)
+        limit = (
+            as_integer(value, name, lowest) if counts else as_number(value, name, allow_equal=True)
+        )
+        if least and not counts and limit > 1.0:
+            raise InvalidInput(f"{name} must be at most 1, got {limit:g}")
+        return min(limit, most)
 
-    limits = unmasked(limits, option)
+    result = np.full(len(names), 0 if least else most, np.int64 if counts else np.float64)
     if hasattr(limits, "to_dict") and hasattr(limits, "index"):
         limits = limits.to_dict()
     if limits is None:
         return result
-    if not isinstance(limits, (Mapping, list, tuple)) and np.ndim(limits) == 0:
+    if np.ndim(limits) == 0 and not isinstance(limits, Mapping):
         result[:] = read_limit(limits, option, 1)
         return result
     if not isinstance(limits, Mapping):

@@ -1,13 +1,13 @@
 """Distributions with at most k entries: vector sparsity, with bounds on what is held."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from .._compiled.box import project_box
-from .._compiled.simplex import project_simplex
+from .._compiled.simplex import largest, project_simplex
 from .._validation import (
     Fix,
     Indices,
@@ -19,15 +19,17 @@ from .._validation import (
     as_vector,
     shown,
 )
-from ..rules import Rules
+from ..programmes import quadratic_programme
+from ..rules import SUM_ERROR, Rules
 from ..spaces import Space, Units, as_space
 from .conditions import Conditions, group_conditions, together
-from .feasibility import conflict
+from .feasibility import conflict, feasible_member
 from .groups import as_groups, limits_of_groups
-from .nearest import nearest_member
-from .simplex import is_distribution, largest
+from .simplex import is_distribution
 
 GROUP_LIMITS = "max_per_group", "min_per_group", "max_group_weight", "min_group_weight"
+MAX_RELAXED = 600
+"""Entries among which the projection without a limit on their number is looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +99,14 @@ class SparseSimplex:
     def __post_init__(self) -> None:
         as_space(self.space, "SparseSimplex")
         n = self.space.size
-        store = object.__setattr__
-        store(self, "k", as_integer(self.k, "k", 1, n, "entries"))
-        store(self, "min_weight", as_number(self.min_weight, "min_weight", allow_equal=True))
-        store(self, "max_weight", as_number(self.max_weight, "max_weight"))
-        for name in ("include", "exclude"):
-            store(self, name, as_units(getattr(self, name), n, "entries", name))
+        read = {
+            "k": as_integer(self.k, "k", 1, n, "entries"),
+            "min_weight": as_number(self.min_weight, "min_weight", allow_equal=True),
+            "max_weight": as_number(self.max_weight, "max_weight"),
+            "include": as_units(self.include, n, "entries", "include"),
+            "exclude": as_units(self.exclude, n, "entries", "exclude"),
+        }
+        self.__dict__.update(read)
         self._read_groups(n)
         if self.conditions is not None:
             if not isinstance(self.conditions, Conditions):
@@ -122,20 +126,17 @@ class SparseSimplex:
     def _read_groups(self, n: int) -> None:
         """Read the labels, and the limits that hold for each."""
         limits = [name for name in GROUP_LIMITS if getattr(self, name) is not None]
-        if self.groups is None and limits:
-            words = f"groups and {limits[0]} go together: give both or neither"
-            raise InvalidInput(words, "groups", [Fix(limits[0])])
-        if self.groups is not None and not limits:
-            words = "groups and max_per_group go together: give both, or another limit of groups"
-            raise InvalidInput(words, "groups", [Fix("max_per_group")])
-        if self.groups is None:
+        if self.groups is None and not limits:
             return
+        if self.groups is None or not limits:
+            other = limits[0] if limits else "max_per_group"
+            words = f"groups and {other} go together: give both"
+            words += " or neither" if limits else ", or another limit of groups"
+            raise InvalidInput(words, "groups", [Fix(other)])
         codes, names = as_groups(self.groups, n)
-        object.__setattr__(self, "groups", codes)
-        object.__setattr__(self, "labels", names)
+        self.__dict__.update(groups=codes, labels=names)
         for name in limits:
-            limit = limits_of_groups(getattr(self, name), names, name, n)
-            object.__setattr__(self, name, limit)
+            self.__dict__[name] = limits_of_groups(getattr(self, name), names, name, n)
 
     @cached_property
     def rules(self) -> Rules:
@@ -182,9 +183,7 @@ class SparseSimplex:
         return as_units(units, self.space.size, "entries")
 
     def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """argmin ‖p - v‖².
-
-        Exact, whatever the bounds, but for conditions on groups' weights and `conditions`.
+        """argmin ‖p - v‖²; exact but for conditions on groups' weights and `conditions`.
 
         With k alone: the k largest entries (of equals, the first), projected onto their simplex.
         Otherwise: for a fixed number of entries, larger weights belong to larger values, and what
@@ -196,24 +195,41 @@ class SparseSimplex:
         ICML 2013.
         """
         v, rules = as_vector(v, self.space.shape, "v"), self.rules
+        if rules.conditions is not None:
+            return self._nearest_member(v, near)
         p = np.zeros(v.size)
         if rules.only_k:
             entries = largest(v, self.k)
             p[entries] = project_simplex(v[entries])
             return p
-        if rules.conditions is not None:
-            return nearest_member(self, v, near)
         order = np.argsort(-v, kind="stable")
         fewest, most = rules.sizes
         least = np.inf
         for count in range(fewest if rules.min_weight > 0.0 else most, most + 1):
             entries = rules.fitting(order, count)
             weights = project_box(v[entries], *rules.bounds(len(entries)))
-            distance = float(np.square(weights - v[entries]).sum() - np.square(v[entries]).sum())
+            distance = float((weights * (weights - 2.0 * v[entries])).sum())
             if distance < least:
                 least, best, best_weights = distance, entries, weights
         p[best] = best_weights
         return p
+
+    def _nearest_member(self, v: Vector, near: Vector | None) -> Vector:
+        """The nearest member on a few supports; where none of them has one, HiGHS finds one."""
+        rules = self.rules
+        supports = promising_supports(rules, v)
+        if near is not None:
+            supports.append(self.support(near))
+        members = [p for p in (nearest_on(rules, units, v) for units in supports) if p is not None]
+        if members:
+            return min(members, key=lambda p: float(np.square(p - v).sum()))
+        member = feasible_member(rules, v - v.min())
+        if member is None:
+            raise InvalidInput(
+                "no weights that meet all conditions were found in time; leave some of them away"
+            )
+        p = nearest_on(rules, np.flatnonzero(member), v)
+        return member if p is None else p
 
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution within all bounds.
@@ -238,16 +254,46 @@ class SparseSimplex:
 
         With a min_weight above zero none is added.
         """
-        entries, rules = np.flatnonzero(as_vector(p, self.space.shape, "p") != 0.0), self.rules
-        if self.include.size:
-            entries = np.union1d(entries, self.include)
+        entries = np.flatnonzero(as_vector(p, self.space.shape, "p") != 0.0)
+        entries, rules = np.union1d(entries, self.include), self.rules
         if rules.groups is None or self.min_weight > 0.0:
             return entries
         short = np.maximum(rules.fewest - rules.used(entries), 0)
-        if not short.any():
-            return entries
         rest = np.setdiff1d(np.flatnonzero(rules.open), entries)
         rest = rest[np.argsort(rules.groups[rest], kind="stable")]
         codes = rules.groups[rest]
         rank = np.arange(len(rest)) - np.searchsorted(codes, codes)
         return np.union1d(entries, rest[rank < short[codes]])
+
+
+def promising_supports(rules: Rules, v: Vector) -> list[Indices]:
+    """The supports of the largest entries of v, and of its projection without k."""
+    orders = [np.argsort(-v, kind="stable")]
+    units = np.flatnonzero(rules.open)
+    if len(units) <= MAX_RELAXED:
+        relaxed = nearest_on(rules, units, v, least=0.0)
+        if relaxed is not None:
+            orders.append(np.lexsort((-v, -relaxed)))
+    counts = dict.fromkeys((rules.sizes[1], rules.sizes[0]))
+    return [rules.fitting(order, count) for order in orders for count in counts]
+
+
+def nearest_on(
+    rules: Rules, units: Indices, v: Vector, least: float | None = None
+) -> Vector | None:
+    """The nearest weights to v on some entries under all conditions, none below `least`.
+
+    None where there are none.
+    """
+    low, high = rules.bounds(len(units))
+    if least is not None:
+        low[:] = least
+    if not len(units) or low.sum() > 1.0 + SUM_ERROR or high.sum() < 1.0 - SUM_ERROR:
+        return None
+    solve = partial(quadratic_programme, np.eye(len(units)), v[units], low, high)
+    best = rules.conditions.solved(units, solve)
+    if best is None:
+        return None
+    p = np.zeros(v.size)
+    p[units] = best.weights
+    return p

@@ -10,17 +10,14 @@ import polars as pl
 
 from .._validation import InvalidInput, Vector
 from ..npy import StoredArray, check_memory, stored_arrays
-from .cells import Problem
-from .table import FileTable, refusal
+from .table import FileTable
 
 MAX_COLUMNS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArrayTable(FileTable):
-    """Arrays (rows,) are columns under their names.
-
-    An array (rows, d) is d columns, and its name means all of them.
+    """Arrays (rows,) are columns under their names, and an array (rows, d) is d columns.
 
     `homes` are for each column the name of its array, and its place there.
     """
@@ -36,16 +33,17 @@ class ArrayTable(FileTable):
         arrays = {name or "column": array for name, array in stored.items() if array.ndim in (1, 2)}
         if not arrays:
             raise InvalidInput(f"{label}: has no array of one or two axes")
-        widths = {name: array.shape[1:] for name, array in arrays.items()}
-        if sum(width[0] if width else 1 for width in widths.values()) > MAX_COLUMNS:
+        widths = {name: (*array.shape[1:], 1)[0] for name, array in arrays.items()}
+        if sum(widths.values()) > MAX_COLUMNS:
             raise InvalidInput(f"{label}: has more than {MAX_COLUMNS} columns")
         homes: dict[str, tuple[str, int]] = {}
-        for name, width in widths.items():
-            columns = [f"{name}_{j + 1}" for j in range(width[0])] if width else [name]
+        for name, array in arrays.items():
+            numbered = [f"{name}_{j + 1}" for j in range(widths[name])]
+            columns = numbered if array.ndim == 2 else [name]
             homes |= {column: (name, j) for j, column in enumerate(columns)}
-        types = {name: series_type(array.dtype) for name, array in arrays.items()}
+        types = {name: as_series(np.empty(0, array.dtype)).dtype for name, array in arrays.items()}
         schema = {column: types[name] for column, (name, _) in homes.items()}
-        return cls(label=label, schema=schema, looks={}, arrays=arrays, homes=homes)
+        return cls(label=label, schema=schema, arrays=arrays, homes=homes)
 
     def expand(self, names: Sequence[str]) -> list[str]:
         """The name of a matrix stands for its columns."""
@@ -60,6 +58,10 @@ class ArrayTable(FileTable):
         """The number of rows that the heads of the arrays declare."""
         return max(array.shape[0] for array in self.arrays.values())
 
+    def counted(self) -> int:
+        """Return the number of rows that the heads of the arrays declare."""
+        return self.stored_rows
+
     def column(self, name: str) -> Any:
         """A column as it is."""
         home, j = self.homes[name]
@@ -67,7 +69,7 @@ class ArrayTable(FileTable):
         return array if array.ndim == 1 else array[:, j]
 
     def check_heights(self, names: Sequence[str]) -> None:
-        """Refuse columns of different heights, and what would fill the memory."""
+        """Refuse columns of different heights, and more than the memory holds."""
         rows = {home: self.arrays[home].shape[0] for home, _ in map(self.homes.__getitem__, names)}
         if len(set(rows.values())) > 1:
             sizes = ", ".join(f"{home} {count}" for home, count in rows.items())
@@ -90,11 +92,11 @@ class ArrayTable(FileTable):
     def side_by_side(self, names: Sequence[str]) -> Any:
         """Columns of their own type; a whole matrix in its own order is not copied."""
         self.check_heights(names)
-        homes = [self.homes[name] for name in names]
-        whole = self.arrays[homes[0][0]]
-        width = whole.shape[1] if whole.ndim == 2 else 1
-        if homes == [(homes[0][0], j) for j in range(width)]:
-            return whole.data.reshape(-1, width)
+        home = self.homes[names[0]][0]
+        array = self.arrays[home]
+        width = (*array.shape[1:], 1)[0]
+        if [self.homes[name] for name in names] == [(home, j) for j in range(width)]:
+            return array.data.reshape(-1, width)
         return np.column_stack([self.column(name) for name in names])
 
     def numbers(self, names: Sequence[str]) -> Vector:
@@ -102,11 +104,7 @@ class ArrayTable(FileTable):
         matrix = np.ascontiguousarray(self.side_by_side(names), np.float64)
         if len(matrix) == 0:
             raise InvalidInput(f"{self.label}: has no rows")
-        right = np.isfinite(matrix)
-        if not right.all():
-            row, place = (int(i) for i in np.unravel_index(int(np.argmin(right)), matrix.shape))
-            problem = Problem(row, float(matrix[row, place]), "a finite number")
-            raise refusal(self.label, names[place], problem)
+        self.check_finite(matrix, names)
         return matrix
 
     def matrices(self, names: Sequence[str]) -> Iterator[Any]:
@@ -114,38 +112,27 @@ class ArrayTable(FileTable):
         yield self.side_by_side(names)
 
 
-def series_type(dtype: Any) -> Any:
-    """The type of a column of polars that holds such an array."""
-    return as_series(np.empty(0, dtype)).dtype
-
-
 def as_series(values: Any) -> Any:
-    """A column of an array as a Series of polars, which has neither half nor long numbers nor bytes."""
-    kind, dtype = values.dtype.kind, values.dtype
-    if kind == "c":
+    """A column of an array as a Series of polars, which has neither half nor long numbers nor bytes.
+
+    Times in a unit that polars has not become days or microseconds.
+    """
+    dtype = values.dtype
+    if dtype.kind == "c":
         raise InvalidInput("complex numbers are no columns; expected numbers or texts")
-    if kind in "fiu" and dtype.char in "egG":
+    if dtype.char in "egG":
         values = values.astype(np.float64)
     elif dtype.byteorder not in "=|<":
         values = values.astype(dtype.newbyteorder("="))
-    if kind == "S":
+    if dtype.kind == "S":
         values = np.char.decode(values, "utf-8", "replace")
-    if kind in "mM":
-        values = in_known_units(values)
+    if dtype.kind in "mM":
+        unit, count = np.datetime_data(dtype)
+        target = "D" if dtype.kind == "M" and unit in ("Y", "M", "W", "D") else "us"
+        if count > 1 or unit not in ("ms", "us", "ns"):
+            try:
+                values = values.astype(f"{dtype.kind}8[{target}]")
+            except TypeError:
+                words = f"times of type {dtype} are no columns; expected days or seconds"
+                raise InvalidInput(words) from None
     return pl.Series(np.ascontiguousarray(values))
-
-
-def in_known_units(times: Any) -> Any:
-    """Return dates, times or durations in a unit that polars has: days, or milli-, micro- or nanoseconds."""
-    kind, (unit, count) = times.dtype.kind, np.datetime_data(times.dtype)
-    calendar = kind == "M" and unit in ("Y", "M", "W", "D")
-    if count == 1 and unit in ("ms", "us", "ns", *("D" if calendar else "")):
-        return times
-    fine = unit in ("us", "ns", "ps", "fs", "as")
-    target = "D" if calendar else "ns" if fine else "ms"
-    try:
-        return times.astype(f"{kind}8[{target}]")
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"times of type {times.dtype} are no columns; expected days or seconds"
-        ) from None

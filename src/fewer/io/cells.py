@@ -30,15 +30,20 @@ DATES = (
     "%b %d, %Y",
     "%d-%b-%Y",
 )
-TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
-ZONED = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
-MORE_TIMES = (
+TIMES = (
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M:%S%.f%#z",
+    "%Y-%m-%d %H:%M:%S%.f%#z",
     "%d.%m.%Y %H:%M",
     "%d.%m.%Y %H:%M:%S",
     "%d/%m/%Y %H:%M",
     "%d/%m/%Y %H:%M:%S",
     "%m/%d/%Y %H:%M",
 )
+ZONE = "%#z"
 
 _CURRENCY = r"[$€£¥₹₩₽₺₫฿]|[A-Z]{0,2}\$|USD|EUR|GBP|CHF|JPY|CNY|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|INR|BRL|MXN|ZAR|kr|zł"
 _BLANKS = r"[ \u00a0\u202f\u2009]"
@@ -47,31 +52,27 @@ _THOUSANDS = r"(?:\d{1,3}(?:(?:SIGN\d{3})+|(?:['’]\d{3})+|(?:[ \u00a0\u202f\u2
 """Whole numbers with one sign between thousands, or none."""
 _DOT = _THOUSANDS.replace("SIGN", ",") + rf"(?:\.\d*)?{_EXPONENT}|\.\d+{_EXPONENT}"
 _COMMA = _THOUSANDS.replace("SIGN", r"\.") + rf"(?:,\d*)?{_EXPONENT}|,\d+{_EXPONENT}"
-
-
-def _pattern(body: str) -> str:
-    """A whole cell: parentheses, sign, currency, the number, percent or currency."""
-    front = rf"^(?P<open>\()?{_BLANKS}*(?P<sign>[-+−])?{_BLANKS}*(?P<front>{_CURRENCY})?{_BLANKS}*(?P<inner>[-−])?"
-    return rf"{front}(?P<body>{body}){_BLANKS}*(?P<back>%|{_CURRENCY})?{_BLANKS}*(?P<close>\))?$"
-
-
-STYLES = {".": _pattern(_DOT), ",": _pattern(_COMMA)}
-"""Numbers by their decimal sign."""
+_FRONT = rf"^(?P<open>\()?{_BLANKS}*(?P<sign>[-+−])?{_BLANKS}*(?P<front>{_CURRENCY})?{_BLANKS}*(?P<inner>[-−])?"
+_BACK = rf"{_BLANKS}*(?P<back>%|{_CURRENCY})?{_BLANKS}*(?P<close>\))?$"
+STYLES = {
+    ".": rf"{_FRONT}(?P<body>{_DOT}){_BACK}",
+    ",": rf"{_FRONT}(?P<body>{_COMMA}){_BACK}",
+}
+"""Numbers by their decimal sign: parentheses, sign, currency, the number, percent or currency."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A cell that is not what its column is."""
+    """A cell that is not what its column is; the row is None where all of the column is wrong."""
 
     row: int | None
-    """None where it is all of the column."""
     cell: Any
     expected: str
 
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """A column with its type: what is to be said of it, the decimal sign that it shows, and what is wrong in it."""
+    """A column with its type, a note on it, the decimal sign that it shows, and what is wrong in it."""
 
     values: pl.Series
     note: str = ""
@@ -81,11 +82,8 @@ class Parsed:
     @property
     def numeric(self) -> bool:
         """Whether the column is of numbers or booleans, or is meant to be."""
-        return (
-            self.problem is not None
-            or self.values.dtype.is_numeric()
-            or self.values.dtype == pl.Boolean
-        )
+        dtype = self.values.dtype
+        return self.problem is not None or dtype.is_numeric() or dtype == pl.Boolean
 
 
 def without_missing(cells: pl.Series) -> pl.Series:
@@ -99,20 +97,21 @@ def parsed(cells: pl.Series, decimal: str | None = None, comma_first: bool = Fal
     `decimal` is the decimal sign of other columns, None where they show none; then 1,234 is a
     decimal if `comma_first`.
     """
-    bare = cells.str.strip_chars()
-    gone = bare.is_in(MISSING)
-    kept, bare = cells.set(gone, None), bare.set(gone, None)
+    kept = without_missing(cells)
+    bare = kept.str.strip_chars()
     if bare.null_count() == len(bare):
         return Parsed(bare.cast(pl.Float64))
     dated = _dates(bare)
     if dated is not None:
         return dated
-    plain = _plain(bare) if not (decimal == "," and is_grouped(bare)) else None
-    if plain is not None:
-        coded = plain.dtype == pl.Int64 and bare.str.contains(r"^0\d").any()
-        note = f"{cells.name!r} holds codes with leading zeros, which are taken as texts"
-        return Parsed(kept, note) if coded else Parsed(plain)
-    return _styled(kept, bare, decimal, comma_first)
+    plain = None if decimal == "," and is_grouped(bare) else _plain(bare)
+    if plain is None:
+        return _styled(kept, bare, decimal, comma_first)
+    if plain.dtype == pl.Int64 and bare.str.contains(r"^0\d").any():
+        return Parsed(
+            kept, f"{bare.name!r} holds codes with leading zeros, which are taken as texts"
+        )
+    return Parsed(plain)
 
 
 def _plain(bare: pl.Series) -> pl.Series | None:
@@ -121,9 +120,7 @@ def _plain(bare: pl.Series) -> pl.Series | None:
         values = bare.cast(dtype, strict=False)
         if values.null_count() == bare.null_count():
             return values
-    if bare.is_in([*TRUE, *FALSE]).all():
-        return bare.is_in(TRUE)
-    return None
+    return bare.is_in(TRUE) if bare.is_in([*TRUE, *FALSE]).all() else None
 
 
 def is_grouped(bare: pl.Series) -> bool:
@@ -135,38 +132,37 @@ def is_grouped(bare: pl.Series) -> bool:
 def _dates(bare: pl.Series) -> Parsed | None:
     """Dates, or dates with times, all in one of the known formats."""
     sample = bare.drop_nulls().head(SAMPLE)
-    if (
-        not sample.str.contains(r"\d[-/. :,]").all()
-        or not sample.str.len_chars().is_between(6, 40).all()
-    ):
+    length = sample.str.len_chars()
+    if not sample.str.contains(r"\d[-/. :,]").all() or not length.is_between(6, 40).all():
         return None
-    formats = (*DATES, *TIMES, *ZONED, *MORE_TIMES)
-    readable = [fmt for fmt in formats if _dated(sample, fmt).null_count() == 0]
-    tried = [(fmt, _dated(bare, fmt)) for fmt in readable]
-    fitting = [each for each in tried if each[1].null_count() == bare.null_count()]
+    readable = [fmt for fmt in (*DATES, *TIMES) if _dated(sample, fmt).null_count() == 0]
+    tried = {fmt: _dated(bare, fmt) for fmt in readable}
+    fitting = [fmt for fmt, each in tried.items() if each.null_count() == bare.null_count()]
     if not fitting:
         return None
-    fmt, values = fitting[0]
     note = ""
-    if len(fitting) > 1 and fmt.startswith("%d/%m"):
+    if len(fitting) > 1 and fitting[0].startswith("%d/%m"):
         note = f"{bare.name!r} holds dates such as {sample[0]!r}, which are taken as day/month/year"
-    return Parsed(values, note)
+    return Parsed(tried[fitting[0]], note)
 
 
 def _dated(bare: pl.Series, fmt: str) -> pl.Series:
     """Texts as dates of one format, null where they are not."""
     if fmt in DATES:
         return bare.str.to_date(fmt, strict=False)
-    if fmt in ZONED:
-        return bare.str.to_datetime(fmt, strict=False, time_unit="us", time_zone="UTC")
-    return bare.str.to_datetime(fmt, strict=False, time_unit="us")
+    zone = "UTC" if fmt.endswith(ZONE) else None
+    return bare.str.to_datetime(fmt, strict=False, time_unit="us", time_zone=zone)
 
 
 def _styled(kept: pl.Series, bare: pl.Series, decimal: str | None, comma_first: bool) -> Parsed:
-    """Numbers in disguise, or texts."""
-    filled = bare.is_not_null()
-    count = int(filled.sum())
-    matches = {sign: bare.str.contains(pattern) & filled for sign, pattern in STYLES.items()}
+    """Numbers in disguise, or texts; a column with a stray cell comes as texts and a problem."""
+
+    def stray(wrong: pl.Series, expected: str) -> Parsed:
+        row = int(wrong.fill_null(False).arg_max() or 0)
+        return Parsed(kept, problem=Problem(row, bare[row], expected))
+
+    count = len(bare) - bare.null_count()
+    matches = {sign: bare.str.contains(pattern) for sign, pattern in STYLES.items()}
     counts = {sign: int(match.sum()) for sign, match in matches.items()}
     fitting = [sign for sign in STYLES if counts[sign] == count]
     if not fitting:
@@ -175,19 +171,20 @@ def _styled(kept: pl.Series, bare: pl.Series, decimal: str | None, comma_first: 
         sign = max(STYLES, key=counts.__getitem__)
         like = bare.filter(matches[sign])[0]
         share = f"{counts[sign]} of {count} cells are numbers such as {like!r}"
-        return _stray(kept, bare, filled & ~matches[sign].fill_null(False), f"a number ({share})")
-    ambiguous = len(fitting) == 2 and bool(bare.str.contains(r"[.,]").any())
-    sign = (decimal or ("," if comma_first else ".")) if ambiguous else fitting[0]
+        return stray(~matches[sign], f"a number ({share})")
+    sign = fitting[0]
+    if len(fitting) == 2 and bare.str.contains(r"[.,]").any():
+        sign = decimal or ("," if comma_first else ".")
     parts = bare.str.extract_groups(STYLES[sign]).struct.unnest()
     percent = (parts["back"] == "%").fill_null(False)
-    if percent.any() and not (percent | ~filled).all():
-        return _stray(kept, bare, filled & ~percent, "percent, as other cells have it")
-    front = parts["front"].fill_null("")
-    money = front.set(front == "", None).fill_null(parts["back"].set(percent, None))
+    if percent.any() and not (percent | bare.is_null()).all():
+        return stray(~percent & bare.is_not_null(), "percent, as other cells have it")
+    front = parts["front"].set(parts["front"] == "", None)
+    money = front.fill_null(parts["back"].set(percent, None))
     currencies = money.drop_nulls()
     if currencies.n_unique() > 1:
-        other = (money != currencies[0]).fill_null(False)
-        return _stray(kept, bare, other, f"an amount in {currencies[0]}, as in other cells")
+        expected = f"an amount in {currencies[0]}, as in other cells"
+        return stray(money != currencies[0], expected)
     values = _numbers(parts, sign) / (100.0 if percent.any() else 1.0)
     example = int(bare.str.contains(r"[^\d+-]").fill_null(False).arg_max() or 0)
     note = (
@@ -196,16 +193,10 @@ def _styled(kept: pl.Series, bare: pl.Series, decimal: str | None, comma_first: 
     return Parsed(values.rename(bare.name), note, None if len(fitting) == 2 else sign)
 
 
-def _stray(kept: pl.Series, bare: pl.Series, wrong: pl.Series, expected: str) -> Parsed:
-    """A column of texts, the first wrong one of which is a problem."""
-    row = int(wrong.arg_max() or 0)
-    return Parsed(kept, problem=Problem(row, bare[row], expected))
-
-
 def _numbers(parts: pl.DataFrame, sign: str) -> pl.Series:
     """The numbers of cells by their parts."""
-    body = parts["body"].str.replace_all(r"['’ \u00a0\u202f\u2009]", "")
-    body = body.str.replace_all("," if sign == "." else ".", "", literal=True)
+    thousands = "," if sign == "." else r"\."
+    body = parts["body"].str.replace_all(rf"['’ \u00a0\u202f\u2009{thousands}]", "")
     numbers = body.str.replace(",", ".", literal=True).cast(pl.Float64)
     signs = parts["sign"].is_in(["-", "−"]).fill_null(False)
     negative = parts["open"].is_not_null() | signs | parts["inner"].is_not_null()

@@ -1,7 +1,7 @@
 """Files as tables: named columns that are read when they are asked for, whole, in parts or by rows."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +11,7 @@ import polars as pl
 import scipy.sparse as sp
 
 from .._validation import InvalidInput, Vector
+from ..npy import check_memory
 from ..threads import in_threads
 from .cells import Parsed, Problem, parsed
 
@@ -26,15 +27,20 @@ ROW = "\x00row"
 """A name that no column has."""
 DAMAGES = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """What polars raises about a file."""
+SCANS: dict[str, Callable[..., Any]] = {
+    "parquet": lambda path: pl.scan_parquet(path, glob=False),
+    "arrow": lambda path: pl.scan_ipc(path, glob=False),
+    "jsonl": lambda path: pl.scan_ndjson(path, infer_schema_length=None),
+}
+MAX_NESTING = 100
+"""Brackets in brackets that a line of jsonl may open: each takes some of the reader's stack."""
+HEAD_ROWS = 10_000
+"""Rows of jsonl from which it is guessed what texts are: it has no dates."""
 
 
-def at_once(error: InvalidInput) -> None:
+def raise_error(error: InvalidInput) -> None:
     """Refuse a column by raising."""
     raise error
-
-
-def unconcerned(error: InvalidInput) -> None:
-    """Take a column that might be refused as texts."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,15 +49,17 @@ class FileTable:
 
     Rows are numbered from 0, through all files. A format says what its columns are (`schema`, types
     of polars), which of them are texts that may hold something else (`looks`), and how they are
-    scanned (`lazy`).
+    scanned (`lazy`). `said` are sentences about how the file is read. `path` is a file that is
+    scanned where it lies and must not change meanwhile, and `stamp` its size and time of change.
     """
 
     label: str
     schema: dict[str, Any]
-    looks: dict[str, Parsed]
-    said: tuple[str, ...] = ()
-    """Sentences about how the file is read."""
-    kind: ClassVar[str] = "table"
+    looks: dict[str, Parsed] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    path: Path | None = None
+    stamp: tuple[int, int] | None = None
+    kind: str = "table"
     plain: ClassVar[bool] = False
     """Whether the file is an array: numbers without names, which are not scaled unless asked for.
     """
@@ -64,12 +72,21 @@ class FileTable:
         """Columns as the file has them."""
         return self.lazy(names)
 
-    def amended(self, error: BaseException) -> Any:
-        """Return the table read in another way where polars failed.
+    def counted(self) -> int:
+        """Return the number of rows, by the footer or a count of lines."""
+        raise NotImplementedError
 
-        An error where there is none.
-        """
+    def amended(self, error: BaseException) -> Any:
+        """Return the table read in another way where polars failed, if there is one."""
         raise unreadable(self.label, self.kind, error) from None
+
+    @cached_property
+    def declared(self) -> int:
+        """The number of rows, counted once."""
+        try:
+            return self.counted()
+        except DAMAGES as error:
+            return int(self.amended(error).declared)
 
     @property
     def stored_rows(self) -> int | None:
@@ -98,7 +115,7 @@ class FileTable:
 
     @property
     def notes(self) -> list[str]:
-        """How the file is read: its encoding, numbers in disguise, dates that could be others."""
+        """Sentences about encoding, numbers in disguise, and dates that could be others."""
         notes = [*self.said, *(look.note for look in self.looks.values() if look.note)]
         return list(dict.fromkeys(notes))
 
@@ -107,7 +124,7 @@ class FileTable:
         names: Sequence[str] | None = None,
         *,
         categories: Collection[str] = (),
-        refuse: Refuse = at_once,
+        refuse: Refuse = raise_error,
     ) -> Any:
         """Columns as a polars DataFrame with honest types, missing values as nulls.
 
@@ -133,13 +150,14 @@ class FileTable:
         return frame
 
     def read(
-        self, names: Sequence[str], as_text: Collection[str] = (), refuse: Refuse = at_once
+        self, names: Sequence[str], as_text: Collection[str] = (), refuse: Refuse = raise_error
     ) -> Any:
         """These columns with their types; those in `as_text` as texts."""
         try:
             frame = self.lazy(names, as_text).collect(engine="streaming")
         except DAMAGES as error:
             return self.amended(error).read(names, as_text, refuse)
+        self._check_unchanged()
         return self._typed(frame, as_text, refuse)
 
     def _typed(self, frame: Any, as_text: Collection[str], refuse: Refuse) -> Any:
@@ -168,21 +186,29 @@ class FileTable:
         return column
 
     def parsed(self, column: Any) -> Parsed:
-        """A column of texts as what it holds."""
+        """A column of texts by its cells."""
         return parsed(column)
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """These columns with their types, in parts of some million cells."""
+        """These columns with their types, in parts of some million cells.
+
+        Fewer rows than the file declares are refused: where a page of it is damaged, polars may
+        end a scan in parts without an error.
+        """
         source, done = self, 0
         while True:
             try:
                 for part in source._parts(names, done):
                     done += part.height
                     yield part
+                break
             except DAMAGES as error:
                 source = source.amended(error)
-            else:
-                return
+        self._check_unchanged()
+        if self.path is not None and done != self.declared:
+            raise InvalidInput(
+                f"{self.label}: is damaged: it declares {self.declared} rows, {done} can be read"
+            )
 
     def _parts(self, names: Sequence[str], skip: int) -> Iterator[Any]:
         """The columns without the first rows; those in disguise are looked at whole."""
@@ -194,39 +220,26 @@ class FileTable:
             return
         others = self.lazy([name for name in names if name not in self.looks]).slice(skip)
         for part in others.collect_batches(chunk_size=size, maintain_order=True):
-            typed = self._typed(part, (), at_once)
+            typed = self._typed(part, (), raise_error)
             if looked is not None:
                 typed = typed.hstack(looked.slice(done, part.height)).select(names)
             done += part.height
             yield typed
 
     def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
-        """Rows as the file has them: of csv the cells as they are written, of others with their own types.
+        """Rows in the order of `indices`, numbers from 0, with their own types.
 
-        Only these rows are kept in memory, with all their columns.
-
-        Parameters
-        ----------
-        indices : array of int
-            Numbers of rows, from 0.
-        names : sequence of str, optional
-            The columns; all by default.
-        typed : bool
-            Whether the cells of csv are to be numbers, dates and texts, as in `frame`.
-
-        Returns
-        -------
-        polars.DataFrame
-            The rows, in the order of `indices`.
+        Cells of csv are texts as they are written, or, if `typed`, numbers, dates and texts as in
+        `frame`. Only these rows are kept in memory.
         """
         wanted = np.asarray(indices, np.int64)
         numbered = self.raw(self.names if names is None else list(names)).with_row_index(ROW)
+        those = pl.col(ROW).is_in(np.unique(wanted).tolist())
         try:
-            rows = numbered.filter(pl.col(ROW).is_in(np.unique(wanted).tolist())).collect(
-                engine="streaming"
-            )
+            rows = numbered.filter(those).collect(engine="streaming")
         except DAMAGES as error:
             return self.amended(error).rows(indices, names, typed=typed)
+        self._check_unchanged()
         places = rows.drop_in_place(ROW).to_numpy()
         lost = np.setdiff1d(wanted, places)
         if len(lost):
@@ -234,56 +247,49 @@ class FileTable:
                 f"{self.label}: must not change while it is read; row {lost[0]} is gone"
             )
         frame = rows[np.searchsorted(places, wanted)]
-        return self._typed(frame, (), unconcerned) if typed else frame
+        return self._typed(frame, (), lambda _: None) if typed else frame
+
+    def _check_unchanged(self) -> None:
+        """Refuse a file that was changed since it was opened."""
+        if self.path is not None and stamp_of(self.path) != self.stamp:
+            raise InvalidInput(f"{self.label}: must not change while it is read; it was written to")
 
     def expand(self, names: Sequence[str]) -> list[str]:
         """The columns that names stand for: of an npz file the name of a matrix means all its columns."""
         return list(names)
 
     def numbers(self, names: Sequence[str]) -> Vector:
-        """Columns as finite numbers, (rows, columns).
-
-        a cell that is none is refused by its row and column.
-        """
+        """Columns as finite numbers, (rows, columns); any other cell is refused by row and column."""
         return self.as_matrix(self.frame(names), 0)
 
     def as_matrix(self, frame: Any, start: int) -> Vector:
         """Columns of rows from `start` on as finite numbers, side by side."""
-        matrix = np.empty((frame.height, frame.width))
-        for j, column in enumerate(frame.iter_columns()):
-            matrix[:, j] = self._finite(column, start)
+        for column in frame.iter_columns():
+            if broad(column) not in ("numbers", None):
+                where = f"{self.label}, column {column.name!r}"
+                raise InvalidInput(f"{where}: expected numbers, got {broad(column)}")
+        matrix = np.ascontiguousarray(frame.cast(pl.Float64).to_numpy())
+        self.check_finite(matrix, frame.columns, start)
         return matrix
 
-    def _finite(self, column: Any, start: int) -> Any:
-        """A column as finite numbers."""
-        if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
-            kind = broad(column) or "texts"
-            raise InvalidInput(
-                f"{self.label}, column {column.name!r}: expected numbers, got {kind}"
-            )
-        if column.null_count():
-            row = start + int(column.is_null().arg_max())
-            raise refusal(self.label, column.name, Problem(row, None, "a number"))
-        values = column.cast(pl.Float64).to_numpy()
-        if not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            problem = Problem(start + row, float(values[row]), "a finite number")
-            raise refusal(self.label, column.name, problem)
-        return values
+    def check_finite(self, matrix: Vector, names: Sequence[str], start: int = 0) -> None:
+        """Refuse the first number of rows from `start` on that is not finite; NaN is an empty cell."""
+        if not np.isfinite(matrix).all():
+            row, place = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
+            value = float(matrix[row, place])
+            cell = None if np.isnan(value) else value
+            problem = Problem(start + row, cell, "a finite number")
+            raise refusal(self.label, names[place], problem)
 
     def matrices(self, names: Sequence[str]) -> Iterator[Any]:
         """The columns side by side as numbers, in parts."""
-        rows, size = 0, max(CHUNK_CELLS // max(len(names), 1), 1)
-        for batch in self.batches(names):
-            for part in batch.iter_slices(size):
-                yield self.as_matrix(part, rows)
-                rows += part.height
+        rows = 0
+        for part in self.batches(names):
+            yield self.as_matrix(part, rows)
+            rows += part.height
 
     def whole(self, names: Sequence[str]) -> Any:
-        """Columns as non-negative whole numbers, a CSR array (rows, columns).
-
-        Read in parts that keep no zeros.
-        """
+        """Columns as non-negative whole numbers, a CSR array (rows, columns), read in parts."""
         parts, rows = [], 0
         for matrix in self.matrices(names):
             with np.errstate(invalid="ignore", over="ignore"):
@@ -310,85 +316,79 @@ class FileTable:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ScannedTable(FileTable):
-    """A file that is scanned where it lies, and must not change meanwhile."""
-
-    path: Path
-    stamp: tuple[int, int]
-    """Size and time of change of the file when it was opened."""
-
-    def counted(self) -> int:
-        """Return the number of rows, by the footer or a count of lines."""
-        raise NotImplementedError
-
-    @cached_property
-    def declared(self) -> int:
-        """The number of rows, counted once."""
-        try:
-            return self.counted()
-        except DAMAGES as error:
-            return int(self.amended(error).declared)
-
-    def _unchanged(self) -> None:
-        """Refuse a file that was changed since it was opened."""
-        if stamp_of(self.path) != self.stamp:
-            raise InvalidInput(f"{self.label}: must not change while it is read; it was written to")
-
-    def read(
-        self, names: Sequence[str], as_text: Collection[str] = (), refuse: Refuse = at_once
-    ) -> Any:
-        """These columns with their types, of a file that was not changed meanwhile."""
-        frame = super().read(names, as_text, refuse)
-        self._unchanged()
-        return frame
-
-    def rows(self, indices: Any, names: Sequence[str] | None = None, *, typed: bool = False) -> Any:
-        """Rows as the file has them, which was not changed meanwhile."""
-        frame = super().rows(indices, names, typed=typed)
-        self._unchanged()
-        return frame
-
-    def batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """Parts of the columns.
-
-        a file that has other rows at their end, or was changed, is refused.
-
-        Readers of parts may end without an error where a page of the file is damaged.
-        """
-        rows = 0
-        for part in super().batches(names):
-            rows += part.height
-            yield part
-        self._unchanged()
-        if rows != self.declared:
-            raise InvalidInput(
-                f"{self.label}: is damaged: it declares {self.declared} rows, {rows} can be read"
-            )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LoadedTable(FileTable):
-    """A table that is read whole, whose texts are looked at as those of csv are."""
+class TypedTable(FileTable):
+    """A table with types of its own: a file that polars scans, a sheet, or a table of a database."""
 
     content: Any
 
-    @classmethod
-    def of(cls, label: str, content: Any) -> "LoadedTable":
-        """Take a DataFrame of polars as a file called `label`."""
-        if content.height == 0:
-            raise InvalidInput(f"{label}: has a head but no rows")
-        texts = [column for column in content if column.dtype == pl.String]
-        looks = {column.name: parsed(column) for column in texts}
-        return cls(label=label, schema=dict(content.schema), looks=looks, content=content)
-
     def lazy(self, names: Sequence[str], as_text: Collection[str] = ()) -> Any:
-        """Columns of the table."""
-        return self.content.lazy().select(names)
+        """Columns of the content."""
+        lazy = self.content.lazy().select(names)
+        return lazy.with_columns(pl.col(list(as_text)).cast(pl.String)) if as_text else lazy
 
-    def parsed(self, column: Any) -> Parsed:
-        """A column of texts as what it holds, which is known of whole ones."""
-        whole = len(column) == self.content.height
-        return self.looks[column.name] if whole else parsed(column)
+    def counted(self) -> int:
+        """Return the number of rows, by the footer of the file."""
+        return int(self.content.lazy().select(pl.len()).collect().item())
+
+    @property
+    def stored_rows(self) -> int | None:
+        """The number of rows, where the file has a footer."""
+        return self.declared if self.kind in ("parquet", "arrow") else None
+
+    def read(
+        self, names: Sequence[str], as_text: Collection[str] = (), refuse: Refuse = raise_error
+    ) -> Any:
+        """These columns with their types: a few bytes of parquet can stand for any number of rows."""
+        check_memory(self.label, 8 * len(names) * self.declared)
+        return super().read(names, as_text, refuse)
+
+
+def loaded(label: str, content: Any) -> TypedTable:
+    """A DataFrame of polars as a file called `label`, with texts that are looked at as those of csv are."""
+    if content.height == 0:
+        raise InvalidInput(f"{label}: has a head but no rows")
+    looks = {column.name: parsed(column) for column in content if column.dtype == pl.String}
+    return TypedTable(label=label, schema=dict(content.schema), looks=looks, content=content)
+
+
+def open_scan(path: Path, label: str, kind: str) -> TypedTable:
+    """A parquet, arrow or jsonl file; of the first two only the head is read yet."""
+    stamp = stamp_of(path)
+    if kind == "jsonl":
+        check_nesting(path, label)
+    try:
+        lazy = SCANS[kind](path)
+        schema = dict(lazy.collect_schema())
+        texts = [name for name, dtype in schema.items() if kind == "jsonl" and dtype == pl.String]
+        head = lazy.select(texts).head(HEAD_ROWS).collect() if texts else pl.DataFrame()
+    except DAMAGES as error:
+        raise unreadable(label, kind, error) from None
+    if not schema:
+        raise InvalidInput(f"{label}: has no columns")
+    looks = {column.name: parsed(column) for column in head}
+    own: dict[str, Any] = {"path": path, "stamp": stamp, "kind": kind, "content": lazy}
+    return TypedTable(label=label, schema=schema, looks=looks, **own)
+
+
+def check_nesting(path: Path, label: str) -> None:
+    """Refuse lines of jsonl that nest deeper than tables do; brackets in texts count as well."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file):
+            if line.count(b"[") + line.count(b"{") > MAX_NESTING and depth(line) > MAX_NESTING:
+                raise InvalidInput(
+                    f"{label}, row {number}: is nested deeper than {MAX_NESTING} levels"
+                )
+
+
+def depth(line: bytes) -> int:
+    """How deep brackets nest.
+
+    >>> depth(b'{"a": [1, [2]]}'), depth(b'{"a": 1}')
+    (3, 1)
+    """
+    characters = np.frombuffer(line, np.uint8)
+    steps = np.isin(characters, list(b"[{")).astype(int) - np.isin(characters, list(b"]}"))
+    return int(np.cumsum(steps).max(initial=0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -404,17 +404,14 @@ class SeveralTables(FileTable):
         if len(parts) == 1:
             return first
         for part in parts[1:]:
-            missing = [name for name in first.names if name not in part.schema]
-            extra = [name for name in part.names if name not in first.schema]
-            if missing or extra:
-                what = (
-                    f"has no column {missing[0]!r}"
-                    if missing
-                    else f"has a column {extra[0]!r} more"
-                )
-                raise InvalidInput(f"{part.label}: {what}; expected the columns of {first.label}")
+            for name in [*first.names, *part.names]:
+                if name not in part.schema or name not in first.schema:
+                    what = "has no column" if name in first.schema else "has the further column"
+                    raise InvalidInput(
+                        f"{part.label}: {what} {name!r}; expected the columns of {first.label}"
+                    )
         label = f"{first.label} and {len(parts) - 1} more"
-        return cls(label=label, schema=first.schema, looks={}, parts=parts)
+        return cls(label=label, schema=first.schema, parts=parts)
 
     @property
     def plain(self) -> bool:  # type: ignore[override] # of the parts
@@ -441,13 +438,8 @@ class SeveralTables(FileTable):
         """About what columns of all files take in memory."""
         return summed([part.stored_bytes(names) for part in self.parts])
 
-    @cached_property
-    def heights(self) -> list[int]:
-        """The rows of each file."""
-        return [sum(batch.height for batch in part.batches(part.names[:1])) for part in self.parts]
-
     def read(
-        self, names: Sequence[str], as_text: Collection[str] = (), refuse: Refuse = at_once
+        self, names: Sequence[str], as_text: Collection[str] = (), refuse: Refuse = raise_error
     ) -> Any:
         """The columns of all files, of a type that holds those of each."""
         frames = [part.read(names, as_text, refuse) for part in self.parts]
@@ -456,21 +448,16 @@ class SeveralTables(FileTable):
         return pl.concat(frames, how="vertical_relaxed", rechunk=False)
 
     def _alike(self, frames: list[Any], name: str, refuse: Refuse) -> list[Any]:
-        """Frames with one column of the same kind.
-
-        Texts in one and numbers in another are refused.
-        """
+        """Frames with one column of the same kind; texts in one and numbers in another are refused."""
         kinds = [broad(frame[name]) for frame in frames]
-        filled = [i for i, kind in enumerate(kinds) if kind is not None]
-        other = next((i for i in filled if kinds[i] != kinds[filled[0]]), None)
+        first = next((i for i, kind in enumerate(kinds) if kind is not None), 0)
+        other = next((i for i, kind in enumerate(kinds) if kind not in (None, kinds[first])), None)
         if other is not None:
-            first = f"{kinds[filled[0]]} in {self.parts[filled[0]].label}"
-            text = (
-                f"{self.parts[other].label}, column {name!r}: expected {first}, got {kinds[other]}"
-            )
-            refuse(InvalidInput(text))
+            expected = f"{kinds[first]} in {self.parts[first].label}"
+            where = f"{self.parts[other].label}, column {name!r}"
+            refuse(InvalidInput(f"{where}: expected {expected}, got {kinds[other]}"))
             return [frame.with_columns(pl.col(name).cast(pl.String)) for frame in frames]
-        dtype = frames[filled[0]].schema[name] if filled else pl.Float64
+        dtype = frames[first].schema[name] if kinds[first] else pl.Float64
         empty = pl.lit(None, dtype).alias(name)
         return [
             frame if kind is not None else frame.with_columns(empty)
@@ -486,44 +473,41 @@ class SeveralTables(FileTable):
         """Rows, numbered through all files, as their files have them."""
         columns = self.names if names is None else list(names)
         wanted = np.asarray(indices, np.int64)
-        ends = np.cumsum(self.heights)
+        ends = np.cumsum([part.declared for part in self.parts])
         home = np.searchsorted(ends, wanted, side="right")
         frames, places = [], []
         for i in np.unique(home):
             here = np.flatnonzero(home == i)
-            start = ends[i] - self.heights[i]
+            start = ends[i] - self.parts[i].declared
             frames.append(self.parts[i].rows(wanted[here] - start, columns, typed=typed))
             places.append(here)
-        texts = {name for frame in frames for name in columns if frame.schema[name] == pl.String}
-        similar = [frame.with_columns(pl.col(list(texts)).cast(pl.String)) for frame in frames]
-        return pl.concat(similar, how="vertical_relaxed")[np.argsort(np.concatenate(places))]
+        return pl.concat(frames, how="vertical_relaxed")[np.argsort(np.concatenate(places))]
 
 
-def summed(counts: Iterable[int | None]) -> int | None:
+def summed(counts: Sequence[int | None]) -> int | None:
     """The sum of numbers, if all are known."""
-    known = list(counts)
-    return None if None in known else sum(count for count in known if count is not None)
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def broad(column: Any) -> str | None:
     """The kind of a column, None where all of it is missing."""
     if column.null_count() == len(column):
         return None
-    dtype = column.dtype
-    if dtype.is_numeric() or dtype == pl.Boolean:
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return "numbers"
-    return "dates" if dtype.is_temporal() else "texts"
+    return "dates" if column.dtype.is_temporal() else "texts"
 
 
 def refusal(label: str, column: str, problem: Problem) -> InvalidInput:
     """The error about a cell of a column, or about all of it; rows count from 0."""
     where = f"{label}, " if problem.row is None else f"{label}, row {problem.row}, "
     return InvalidInput(
-        f"{where}column {column!r}: expected {problem.expected}, got {quoted(problem.cell)}"
+        f"{where}column {column!r}: expected {problem.expected}, got {shown_cell(problem.cell)}"
     )
 
 
-def quoted(cell: Any) -> Any:
+def shown_cell(cell: Any) -> Any:
     """A cell in quotes, shortened; numbers and types as they are."""
     if cell is None or cell == "":
         return "an empty cell"

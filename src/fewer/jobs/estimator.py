@@ -28,7 +28,6 @@ from .._validation import (
     is_frame,
     read,
     shown,
-    unmasked,
 )
 from ..options import Option, Options, documented, parameters
 from ..progress import as_verbose
@@ -236,7 +235,7 @@ def readable(X: Any, missing: bool = False) -> Any:
     They would drop a mask, read text as numbers, and not say where in a frame a value is missing. A
     dict they refuse themselves, in words that their own tests of estimators ask for.
     """
-    X = unmasked(gathered(X), "X")
+    X = gathered(X)
     if sp.issparse(X):
         if X.ndim != 2:
             raise InvalidInput(f"X must have shape (rows, columns), got {X.shape}", "X")
@@ -259,7 +258,7 @@ def validated(estimator: Any, X: Any, *data: Any, missing: bool = False, **optio
     """
     X = readable(X, missing)
     for y in data:
-        labels = read(unmasked(y, "y"), "y")
+        labels = read(y, "y")
         if options.get("y_numeric") and y is not None and labels.dtype.kind != "c":
             as_numbers(y, "y")
     with our_error():

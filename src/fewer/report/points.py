@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import Indices, Vector, as_generator, as_weights
+from .._validation import Indices, Vector, as_generator
 from ..deadline import Deadline
 from ..jobs.points.options import PointsOptions
-from ..jobs.points.solve import PreparedRows, prepare
+from ..jobs.points.points import PreparedRows, prepare
 from ..result import Result
 from ..tables.column import role
 from ..tables.frames import is_table, names_of
@@ -110,8 +110,7 @@ class PointsStudy(Study):
     @cached_property
     def used(self) -> Indices:
         """The rows of X and of the target that are compared."""
-        kept = self.ready.input.kept
-        return np.arange(self.rows.shape[0]) if kept is None else kept
+        return self.ready.input.kept
 
     @cached_property
     def stands(self) -> slice:
@@ -121,8 +120,7 @@ class PointsStudy(Study):
     @cached_property
     def masses(self) -> Vector:
         """The weights (M,) of the rows that are stood for, of sum one; zero for the others."""
-        m, weights = len(self.used), self.ready.input.weights
-        masses = np.ones(m) if weights is None else as_weights(weights, m, "sample_weight")
+        masses = np.array(self.ready.input.weights)
         masses[: self.stands.start] = 0.0
         return np.asarray(masses / masses.sum())
 

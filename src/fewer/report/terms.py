@@ -15,7 +15,7 @@ from ..deadline import Deadline
 from ..jobs.terms.options import LOSSES, TermsOptions
 from ..jobs.terms.terms import track
 from ..jobs.terms.tracking import Tracked
-from ..objectives.matrix import largest_size, scaled
+from ..objectives.moments import largest_size
 from ..programmes import nonnegative_least_squares
 from ..result import Result
 from ..spaces import Atoms
@@ -87,7 +87,7 @@ class TermsStudy(Study):
         size = max(largest_size(np.asarray(A, np.float64)), float(np.abs(b).max()))
         power = int(np.frexp(size)[1])
         power = power if abs(power) > MAX_EXPONENT else 0
-        return scaled(A, -power), np.asarray(scaled(b, -power)), power
+        return A * 2.0**-power, np.asarray(b) * 2.0**-power, power
 
     def error(self, result: Result) -> float:
         """Return the root mean squared error."""
@@ -100,7 +100,7 @@ class TermsStudy(Study):
         weights = self.data.sample_weight
         if weights is not None:
             residual = residual * np.sqrt(weights / np.mean(weights))
-        return float(scaled(math.sqrt(float(np.mean(np.square(residual)))), power))
+        return math.ldexp(math.sqrt(float(np.mean(np.square(residual)))), power)
 
     def facts(self, result: Result) -> dict[str, float]:
         """Return the error, the variance explained, the value and the turnover."""
@@ -134,7 +134,7 @@ class TermsStudy(Study):
     def picture(self, result: Result, captions: Sequence[str]) -> Html | None:
         """Draw the target and its track row by row, and what limits say of the weights."""
         A, b, power = self.near_one
-        target, track = (np.asarray(scaled(each, power)) for each in (b, A @ result.p))
+        target, track = (np.ldexp(each, power) for each in (b, A @ result.p))
         return join(tracks(target, track), self.limits(result))
 
     def limits(self, result: Result) -> Html | None:

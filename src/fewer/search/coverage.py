@@ -47,12 +47,8 @@ entries instead."""
 
 def coverage_engine(objective: Any, constraint: Any) -> "CoverageEngine | None":
     """The engine of a `Covered` objective over allowed faces, or None where its q or its space does not allow it."""
-    cover, rules = objective.cover(constraint.k), constraint.rules
-    if cover is None:
-        return None
-    if rules.costs is not None:
-        cover = cover.take(np.flatnonzero(cover.costs(rules.prices) <= rules.room))
-    return CoverageEngine(objective, constraint, cover)
+    cover = objective.cover(constraint.k)
+    return None if cover is None else CoverageEngine(objective, constraint, cover)
 
 
 class CoverageEngine:
@@ -79,9 +75,15 @@ class CoverageEngine:
     proof_refusal, proof_budget = "", PROOF_WORK
 
     def __init__(self, objective: Any, constraint: Any, cover: Cover) -> None:
-        self.objective, self.constraint, self.cover = objective, constraint, cover
-        self.rules = constraint.rules
-        self._search = CoverSearch(cover, self.rules)
+        self.objective, self.constraint, rules = objective, constraint, constraint.rules
+        self._free = np.setdiff1d(np.flatnonzero(rules.open), rules.include)
+        if len(self._free) < rules.n:
+            cover, rules = cover.beside(rules.include, self._free), rules.beside(self._free)
+        if rules.costs is not None or len(self._free) < constraint.space.n:
+            cover = cover.take(np.flatnonzero(cover.costs(rules.prices) <= rules.room))
+        self.cover, self.rules = cover, rules
+        self._search = CoverSearch(cover, rules)
+        self._unseen = bool(constraint.include)  # those included are a support by themselves
         self._near: CoverSearch | None = None  # within a proof, on what is left of the cover
         self._known: tuple[bytes, Vector | None, float] = (b"", None, math.inf)
         self._began, self._complete, self._looked = False, False, False
@@ -96,7 +98,7 @@ class CoverageEngine:
     @property
     def support(self) -> Indices:
         """The dimensions of the face, sorted."""
-        return self._search.units
+        return np.union1d(self.constraint.rules.include, self._free[self._search.units])
 
     @property
     def work(self) -> float:
@@ -141,8 +143,9 @@ class CoverageEngine:
         return self._known[1:]
 
     def add_best(self) -> int:
-        """A step of Algorithm 3."""
-        return self._with_state(self._search.add_best())
+        """A step of Algorithm 3; those included are a support by themselves."""
+        added, self._unseen = int(self._unseen), False
+        return self._with_state(added or self._search.add_best())
 
     def grow(self, count: int) -> int:
         """Add dimensions by look-ahead."""
@@ -198,13 +201,18 @@ class CoverageEngine:
 
     def _hold_a_state(self) -> None:
         """Take another face: around the heaviest support, or where there is none the cheapest state."""
-        if len(self.cover):
-            source, e = self.cover, int(self.cover.mass.argmax())
-        else:
-            source = self.constraint.space.rows  # listed states: a lattice always holds the origin
-            uses = np.repeat(np.arange(source.shape[0]), np.diff(source.indptr))
-            e = int(np.bincount(uses, self.rules.prices[source.indices], source.shape[0]).argmin())
-        self._search.go_to(source.indices[source.indptr[e] : source.indptr[e + 1]])
+        cover = self.cover
+        if len(cover):
+            e = int(cover.mass.argmax())
+            units = cover.indices[cover.indptr[e] : cover.indptr[e + 1]]
+        else:  # of listed states: a lattice always holds the origin
+            table = self.constraint.space.rows
+            costs = self.constraint.rules.added_costs[table.indices]
+            uses = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+            e = int(np.bincount(uses, costs, table.shape[0]).argmin())
+            state = table.indices[table.indptr[e] : table.indptr[e + 1]]
+            units = np.flatnonzero(np.isin(self._free, state))
+        self._search.go_to(units)
         self._search.grow(self._search.k)
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
@@ -219,7 +227,7 @@ class CoverageEngine:
                     return left
                 if self._few:
                     return self._value_all_masks()
-            touch = self.cover.measure(self.support)[0]
+            touch = self.cover.measure(self._search.units)[0]
             proof = Proof(self.cover, self.rules, touch)
             node = proof.node(branch.included, branch.excluded)
         proof = node.proof

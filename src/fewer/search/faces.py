@@ -19,9 +19,9 @@ from ..protocols import (
     Quadratic,
     implements,
     lower_bound_of,
+    refits,
     samples,
     scale_of,
-    whole_faces,
 )
 from ..rules import NO_UNITS, Rules
 from .descent import accelerated, quasi_newton
@@ -116,7 +116,7 @@ class Faces:
         self.rules = rules if isinstance(rules, Rules) else Rules(constraint.n_units, constraint.k)
         self.solver = FaceSolver(objective)
         self.closed = implements(objective, FaceSolvable)
-        self.monotone = whole_faces(constraint) or self.rules.costs is not None
+        self.monotone = refits(constraint)
         self.counts = Counts(1e9, 1e5, 1e9, 2_000_000)
         if not self.closed:
             self.counts = Counts(1e9, 2e6, 1e9, 200_000)

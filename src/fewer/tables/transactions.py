@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from .._validation import InvalidInput
-from ..io.copies import located
-from ..io.formats import check_text, start_of
+from ..io.formats import check_text, located, start_of
 from .baskets import ITEMS, ORDERS
 
 MIN_LINES = 6

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..._compiled.segments import advance, advance_bars
 from ..._validation import Indices, InvalidInput, Vector, as_generator
-from ...objectives.l2 import L2
+from ...objectives.covered import L2
 from ...result import Result, Status, Words
 from ...solvers.loop import Outcome, Step, Steps, drive
 from ...spaces import Atoms

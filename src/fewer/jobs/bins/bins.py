@@ -19,10 +19,9 @@ from ..._validation import (
     renamed,
 )
 from ...constraints.sparse_simplex import SparseSimplex
+from ...objectives.covered import L2
 from ...objectives.cumulative import Cumulative
-from ...objectives.l2 import L2
-from ...objectives.matrix import BLOCK
-from ...objectives.moments import Moments, as_matrix
+from ...objectives.moments import BLOCK, Moments, as_matrix
 from ...options import takes
 from ...result import Result
 from ...row_blocks import canonical_rows

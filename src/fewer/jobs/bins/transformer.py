@@ -19,7 +19,6 @@ from ..._validation import (
     is_frame,
     known,
     read,
-    unmasked,
 )
 from ...result import Result
 from ...tables.frames import put_columns
@@ -184,7 +183,7 @@ class FewerBins(
 
 def is_column(X: Any) -> bool:
     """Whether X is one column without a second axis: an array, a list or a Series."""
-    return not sp.issparse(X) and not is_frame(X) and read(unmasked(X, "X"), "X").ndim == 1
+    return not sp.issparse(X) and not is_frame(X) and read(X, "X").ndim == 1
 
 
 def as_table(x: Any) -> npt.NDArray[Any]:

@@ -1,6 +1,7 @@
 """Keep k dimensions of discrete data: which units of columns cover the most rows, within a number or a budget."""
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,27 +19,26 @@ from ..._validation import (
     as_integer,
     as_number,
     as_units,
+    as_vector,
     as_weights,
+    read,
     shown,
 )
-from ...codes import as_table, distinct_rows
+from ...codes import MOST_CODES
 from ...constraints.dimension_sparse import ROUNDING, DimensionSparse
 from ...distribution import Distribution
-from ...objectives.kl import KL
-from ...objectives.l2 import L2
-from ...objectives.listed import MAX_COPIES
+from ...objectives.covered import KL, L2, ListedL2
 from ...options import takes
-from ...result import Result, Status, Words
+from ...result import Result, Words
 from ...rules import Rules
-from ...solvers.loop import Affine
 from ...solvers.minimize import minimize
 from ...spaces import Lattice, States
 from ...tables.missing import nothing_whole
+from ...tables.names import by_name, known_name, positions, quoted
 from ...tables.source import source_of
 from .baskets import summary_of_lines
 from .options import OBJECTIVES, DimsOptions
 from .summary import DimsSummary, largest_codes, replace_columns, summary_of_rows
-from .units import ColumnUnits, as_costs
 
 MAX_LATTICE_BITS = 13
 """For l2, a lattice of at most 2 to this many states is written out; beyond it only the seen states
@@ -166,10 +166,10 @@ class StateRows:
     @classmethod
     def of(cls, summary: DimsSummary, baseline: Any) -> "StateRows":
         """Recode rows; those of weight zero are left out, and states that no face holds are one."""
-        table, counts, largest = summary.table, summary.weights, summary.largest
+        table, counts = summary.table, summary.weights
         if summary.heavy > 0:
-            heaviest = sp.csr_array(summary.largest[None].astype(table.dtype))
-            table = sp.csr_array(sp.vstack([table, heaviest], format="csr"))
+            ones = sp.csr_array(np.ones((1, summary.n), table.dtype))
+            table = sp.csr_array(sp.vstack([table, ones], format="csr"))
             counts = np.append(counts, summary.heavy)
         if not counts.size:
             raise (
@@ -180,14 +180,14 @@ class StateRows:
         if not counts.all():
             used = np.flatnonzero(counts)
             table, counts = table[used], counts[used]
-            largest = np.maximum(largest_codes(table), largest if summary.lost else 0)
         origin = summary.origin(baseline)
+        largest = np.maximum(largest_codes(table), origin)
         moved = np.flatnonzero(origin)
         if moved.size:
             base, part = origin[moved], table[:, moved].toarray().astype(np.int64)
             part = np.where(part == base, 0, np.where(part < base, part + 1, part))
             table = replace_columns(table, moved, part)
-        return cls(table, counts, origin, tuple((np.maximum(largest, origin) + 1).tolist()))
+        return cls(table, counts, origin, tuple((largest + 1).tolist()))
 
     @property
     def n(self) -> int:
@@ -201,40 +201,43 @@ class StateRows:
 
     def inside(self, face: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Which rows equal the baseline in every column outside the face."""
-        return self.without(
-            np.delete(np.arange(self.n), as_units(face, self.n, "columns", "support"))
-        )
-
-    def without(self, columns: Indices) -> npt.NDArray[np.bool_]:
-        """Which rows equal the baseline in these columns."""
-        barred = np.zeros(self.n)
-        barred[columns] = 1.0
-        return np.asarray(self.table @ barred == 0.0)
+        outside = np.ones(self.n)
+        outside[as_units(face, self.n, "columns", "support")] = 0.0
+        return np.asarray(self.table @ outside == 0.0)
 
     def share(self, face: npt.ArrayLike) -> float:
         """Q(S), the share of the rows that a face holds."""
         return min(float(self.weights[self.inside(face)].sum()), 1.0)
-
-    def states(self, rows: npt.NDArray[np.bool_] | None = None) -> States:
-        """The distinct states of these rows, or of some of them."""
-        if rows is None or rows.all():
-            return States(self.table, self.counts, self.shape)
-        return States(self.table[np.flatnonzero(rows)], self.counts[rows], self.shape)
-
-    def part(self, rows: npt.NDArray[np.bool_], columns: Indices) -> "StateRows":
-        """Some of the rows and columns."""
-        table = self.table[np.flatnonzero(rows)][:, columns]
-        shape = tuple(self.shape[i] for i in columns)
-        return StateRows(table, self.counts[rows], self.origin[columns], shape)
 
     def decode(self, codes: npt.NDArray[np.int64], dims: Indices) -> npt.NDArray[np.int64]:
         """Codes (s, d) on these dimensions as they were in X."""
         base = self.origin[dims]
         return np.where(codes == 0, base, np.where(codes <= base, codes - 1, codes))
 
-    def size(self, face: Indices) -> int:
-        """M(S), the number of states on a face."""
-        return math.prod(self.shape[i] for i in face)
+    def joined(self, units: "ColumnUnits", objective: str) -> "StateRows":
+        """The rows with a column for each unit: whether it is used (kl), or which of its states it is in (l2)."""
+        shape, strides = [1] * len(units), []
+        for column, unit in enumerate(units.number.tolist()):
+            strides.append(shape[unit])
+            shape[unit] *= self.shape[column]
+        table = self.table
+        if objective == "kl":
+            shape, codes = [2] * len(units), np.ones(table.nnz, np.int32)
+        elif max(shape) > MOST_CODES:
+            unit = int(np.argmax(shape))
+            raise InvalidInput(
+                f"units: the columns of {shown(units.labels[unit])} have {shape[unit]:.3g} states"
+                " together, more than the 2^31 that objective='l2' can tell apart; use"
+                " objective='kl'"
+            )
+        else:
+            codes = table.data * np.array(strides)[table.indices]
+        entries = codes, units.number[table.indices], table.indptr.copy()
+        joined = sp.csr_array(entries, shape=(table.shape[0], len(units)))
+        joined.sum_duplicates()
+        if objective == "kl":
+            joined.data[:] = 1
+        return StateRows(joined, self.counts, np.zeros(len(units), np.int64), tuple(shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +249,7 @@ class DimsProblem:
 
     summary: DimsSummary
     rows: StateRows
-    units: ColumnUnits
+    units: "ColumnUnits"
     include: Indices
     exclude: Indices
     costs: Vector | None
@@ -261,21 +264,19 @@ class DimsProblem:
         costs = None
         if options.costs is not None:
             costs = as_costs(options.costs, names, units, unused)
-        clash = np.intersect1d(include, units.number[unused])
+        out = units.number[unused]
+        clash = np.intersect1d(include, out)
         if clash.size and names is not None:
             name = shown(names[units.columns(clash)[0]])
             raise InvalidInput(f"include: the column {name} is left out; columns= may take it in")
         both = np.intersect1d(include, exclude)
-        if both.size and units.labels is not None:
-            label = shown(units.labels[both[0]])
-            raise InvalidInput(
-                f"include and exclude must not overlap, both hold columns of unit {label}"
-            )
         if both.size:
-            raise InvalidInput(f"include and exclude must not overlap, both hold {both.tolist()}")
-        exclude = np.union1d(exclude, units.number[unused])
+            what = both.tolist()
+            if units.labels is not None:
+                what = f"columns of unit {shown(units.labels[both[0]])}"
+            raise InvalidInput(f"include and exclude must not overlap, both hold {what}")
         rows = StateRows.of(summary, options.baseline)
-        return cls(summary, rows, units, include, exclude, costs)
+        return cls(summary, rows, units, include, np.union1d(exclude, out), costs)
 
     def rules(self, limit: Any) -> Rules:
         """What may be chosen: `limit` units, or what a budget of `limit` pays for.
@@ -283,54 +284,49 @@ class DimsProblem:
         What costs nothing is held.
         """
         n, costs, include, exclude = len(self.units), self.costs, self.include, self.exclude
-        if costs is None:
-            k = as_integer(limit, "k", 1, n, self.units.words)
-            rules = Rules(n, k, include=include, exclude=exclude)
-            if include.size > k:
-                raise InvalidInput(f"include must hold at most k = {k} columns, got {include.size}")
-        else:
-            budget = as_number(limit, "budget")
-            free = np.setdiff1d(np.flatnonzero(costs == 0.0), exclude)
-            with_free, spent = np.union1d(include, free), float(costs[include].sum())
-            room = budget * (1.0 + ROUNDING)
-            rules = Rules(n, n, include=with_free, exclude=exclude, costs=costs, budget=room)
-            least = float(costs.min())
-            if least > room:
-                raise InvalidInput(
-                    f"a budget of {budget:g} pays for none of the {self.units.words}: the cheapest"
-                    f" costs {least:g}"
-                )
-            if spent > room:
-                raise InvalidInput(
-                    f"include costs {spent:g} together, more than the budget of {budget:g}"
-                )
         if exclude.size == n:
             raise InvalidInput(f"exclude must leave a column, got all {n}")
-        if not rules.include.size and rules.most_held == 0:
-            least = float(rules.prices[rules.open].min())
+        if costs is None:
+            k = as_integer(limit, "k", 1, n, self.units.words)
+            if include.size > k:
+                raise InvalidInput(f"include must hold at most k = {k} columns, got {include.size}")
+            return Rules(n, k, include=include, exclude=exclude)
+        budget = as_number(limit, "budget")
+        spent, least = float(costs[include].sum()), float(np.delete(costs, exclude).min())
+        room = budget * (1.0 + ROUNDING)
+        if least > room:
             raise InvalidInput(
-                f"a budget of {limit:g} pays for none of what exclude leaves: the cheapest costs"
-                f" {least:g}"
+                f"a budget of {budget:g} pays for none of the {self.units.words}: the cheapest"
+                f" costs {least:g}"
             )
-        return rules
+        if spent > room:
+            raise InvalidInput(
+                f"include costs {spent:g} together, more than the budget of {budget:g}"
+            )
+        free = np.setdiff1d(np.flatnonzero(costs == 0.0), exclude)
+        include = np.union1d(include, free)
+        return Rules(n, n, include=include, exclude=exclude, costs=costs, budget=budget)
 
     def solve(self, limit: Any, options: DimsOptions) -> Result:
         """The best columns within a number of units or a budget."""
-        rules = self.rules(limit)
-        rows, objective = self.rows, options.objective
+        rules, rows, units = self.rules(limit), self.rows, self.units
         generator, seed = as_generator(options.rng)
-        if self.units.labels is not None:
-            rows = self.units.rows(rows, objective)
+        if units.labels is not None:
+            rows = rows.joined(units, options.objective)
         result = best_units(rows, rules, options.replace(rng=generator))
-        if self.units.labels is not None:
-            units = self.units.labels[result.indices]
-            result = replace(result, indices=self.units.columns(result.indices), units=units)
-        result = place_on_states(result, self.rows, objective)
-        note = "; ".join(filter(None, (result.note, self.summary.notes)))
-        labels = self.summary.labels(result.indices)
-        seconds = options.deadline.elapsed()
-        result = replace(result, seed=seed, seconds=seconds, note=note, labels=labels)
-        return self.summary.judge(result, objective) if self.summary.lost else result
+        if units.labels is not None:
+            labels = units.labels[result.indices]
+            result = replace(result, indices=units.columns(result.indices), units=labels)
+        result = place_on_states(result, self.rows, options.objective)
+        summary = self.summary
+        result = replace(
+            result,
+            seed=seed,
+            seconds=options.deadline.elapsed(),
+            note="; ".join(filter(None, (result.note, summary.notes))),
+            labels=summary.labels(result.indices),
+        )
+        return summary.judge(result, options.objective) if summary.lost else result
 
     def covered(self, result: Result) -> float:
         """The share of the rows that the columns of a result cover."""
@@ -338,132 +334,52 @@ class DimsProblem:
 
 
 def best_units(rows: StateRows, rules: Rules, options: DimsOptions) -> Result:
-    """The best units that hold `include` and none of `exclude`, by the problem of the others.
-
-    With I the included units, X_{I ∪ T} covers the rows that lie in X_T but for their columns in I.
-    So KL is that of the rows without columns in I, less the log of the share of rows that use no
-    excluded unit, and ‖q‖² - Q2 + (1 - Q)² / (M(I) M(T)) is the squared distance of `L2.on_lattice`
-    with M(I) copies, divided by M(I).
-    """
-    free = np.setdiff1d(np.flatnonzero(rules.open), rules.include)
-    alive = rows.without(rules.exclude)
-    part, left = rows, rules
-    if len(free) < rows.n:
-        part, left = rows.part(alive, free), rules_left(rules, free)
-    if left.most_held == 0 or not alive.any():
-        return answer_directly(rows, rules, free, left, options.objective)
-    if options.objective == "kl":
-        seen = reachable_states(part, left)
-        F: Any = KL(seen, seen.weights)
-        mass = 1.0 if alive.all() else min(float(rows.weights[alive].sum()), 1.0)
-        change = Affine(shift=abs(math.log(mass)))
-    else:
-        F = squared_distance(rows, rules, free)
-        change = Affine(factor=1.0 / getattr(F, "copies", 1))
-    limit: dict[str, Any] = {"k": left.k}
-    if left.costs is not None:
-        limit = {"costs": left.costs, "budget": left.budget / (1.0 + ROUNDING)}
-    result = minimize(
+    """The units of a union of faces whose best distribution is nearest to the rows."""
+    table = rows.table
+    uses = sp.csr_array((np.ones(table.nnz), table.indices, table.indptr), table.shape)
+    counts = rows.counts
+    if float((uses @ rules.added_costs).min()) > rules.spare:  # the origin, of no mass
+        table = sp.vstack([table, sp.csr_array((1, rows.n), dtype=table.dtype)], format="csr")
+        counts = np.append(counts, 0.0)
+    states = States(table, counts, rows.shape)
+    kl = options.objective == "kl"
+    F: Any = KL(states, states.weights) if kl else squared_distance(states)
+    limit: dict[str, Any] = {"k": rules.k}
+    if rules.costs is not None:
+        limit = {"costs": rules.costs, "budget": rules.budget}
+    return minimize(
         F,
-        DimensionSparse(F.space, **limit),
+        DimensionSparse(F.space, **limit, include=rules.include, exclude=rules.exclude),
         options.solver,
         time_limit=options.deadline,
         rng=options.rng,
-        callback=change.callback(options.callback),
+        callback=options.callback,
     )
-    indices = np.union1d(rules.include, free[result.indices])
-    return replace(change.result(result), indices=indices, words=Words("columns", rows.n))
 
 
-def rules_left(rules: Rules, free: Indices) -> Rules:
-    """The rules for what may be chosen of `free` beside the units that are included."""
-    left = max(rules.room - float(rules.prices[rules.include].sum()), 0.0)
-    if rules.costs is None:
-        return Rules(len(free), min(int(left), len(free)))
-    return Rules(len(free), len(free), costs=rules.costs[free], budget=left)
-
-
-def reachable_states(rows: StateRows, rules: Rules) -> States:
-    """The distinct states.
-
-    With the origin, of no mass, where what may be chosen reaches none of them.
-    """
-    seen = rows.states()
-    used = sp.csr_array(
-        (np.ones(seen.rows.nnz), seen.rows.indices, seen.rows.indptr), seen.rows.shape
-    )
-    if float((used @ rules.prices).min()) <= rules.room:
-        return seen
-    table = sp.vstack([seen.rows, sp.csr_array((1, rows.n), dtype=seen.rows.dtype)], format="csr")
-    return States(table, np.append(seen.weights, 0.0), rows.shape)
-
-
-def squared_distance(rows: StateRows, rules: Rules, free: Indices) -> Any:
-    """l2 on the units to choose from, each state with the mass and the squares of all those it stands for."""
-    whole = rows.states()
-    if len(free) == rows.n:
-        if math.fsum(map(math.log2, rows.shape)) > MAX_LATTICE_BITS:
-            return L2.on_lattice(whole)
-        space = Lattice(rows.n, rows.shape)
-        on_lattice = np.zeros(space.size)
-        on_lattice[space.ravel(whole.unravel(np.arange(whole.size)))] = whole.weights
-        return L2(space, on_lattice)
-    inside = whole.face(np.flatnonzero(rules.open))
-    table = whole.rows[inside][:, free]
-    of_state = distinct_rows(as_table(table))[1]
-    seen = States(table, whole.weights[inside], tuple(rows.shape[i] for i in free))
-    q: Vector = np.bincount(of_state, whole.weights[inside], seen.size).astype(np.float64)
-    squares = np.bincount(of_state, whole.weights[inside] ** 2, seen.size)
-    beyond = float(np.square(np.delete(whole.weights, inside)).sum())
-    return L2.on_lattice(seen, q, squares, min(rows.size(rules.include), MAX_COPIES), beyond)
-
-
-def answer_directly(
-    rows: StateRows, rules: Rules, free: Indices, left: Rules, objective: str
-) -> Result:
-    """Where nothing is left to choose, or no row can be covered: the included units and those of most codes."""
-    order = np.arange(len(free))
-    if objective == "l2":
-        sizes = np.log([rows.shape[i] for i in free])
-        order = np.argsort(-sizes / left.prices, kind="stable")
-    room, kept = left.room, []
-    for unit in order.tolist():
-        if left.prices[unit] <= room:
-            kept.append(unit)
-            room -= float(left.prices[unit])
-    indices = np.union1d(rules.include, free[kept]).astype(np.int64)
-    Q = rows.share(indices)
-    value = bound = -math.log(Q) if Q > 0.0 else math.inf
-    if objective == "l2":
-        whole = rows.states()
-        bound = float(np.square(np.delete(whole.weights, whole.face(indices))).sum())
-        value = bound + (1.0 - Q) ** 2 * (1 / rows.size(indices))
-        if kept and left.costs is not None:
-            most = math.log(rows.size(rules.include)) + left.most_worth(sizes)
-            bound = min(bound + (1.0 - Q) ** 2 * math.exp(-most), value)
-        else:
-            bound = value
-    space = States(np.zeros((1, rows.n), np.int32), m=rows.shape)
-    status = Status.OPTIMAL if value == bound else Status.FINISHED
-    words, history = Words("columns", rows.n), np.array([value])
-    return Result(
-        indices, None, value, bound, status, history, 1, 0.0, space, table=np.ones(1), words=words
-    )
+def squared_distance(states: States) -> L2 | ListedL2:
+    """l2 on all states: a small lattice is written out, for Algorithm 1 as printed."""
+    if math.fsum(map(math.log2, states.cardinalities)) > MAX_LATTICE_BITS:
+        return L2.on_lattice(states)
+    space = Lattice(states.n, states.cardinalities)
+    q = np.zeros(space.size)
+    q[space.ravel(states.unravel(np.arange(states.size)))] = states.weights
+    return L2(space, q)
 
 
 def place_on_states(result: Result, rows: StateRows, objective: str) -> Result:
     """The chosen face as a distribution on the states inside it."""
-    dims = result.support
-    inside = rows.inside(dims)
+    dims = result.indices
+    inside = np.flatnonzero(rows.inside(dims))
     Q = min(float(rows.weights[inside].sum()), 1.0)
-    size = rows.size(dims)
-    if inside.any():
-        space = rows.states(inside)
+    size = math.prod(rows.shape[i] for i in dims)
+    if inside.size:
+        space = States(rows.table[inside], rows.counts[inside], rows.shape)
         q = space.weights * Q
     else:  # no row lies in the face: list its origin, which q gives no mass
         space, q = States(np.zeros((1, rows.n), np.int32), m=rows.shape), np.zeros(1)
     p, rest = q / max(Q, 1e-300), 0.0
-    if objective == "l2" or not inside.any():  # what q lacks goes evenly to all states of the face
+    if objective == "l2" or not inside.size:  # what q lacks goes evenly to all states of the face
         p = q + float(Fraction(1.0 - Q) / size)
         rest = max(1.0 - float(p.sum()), 0.0) if size > space.size else 0.0
     codes = space.rows[:, dims].toarray().astype(np.int64)
@@ -471,3 +387,103 @@ def place_on_states(result: Result, rows: StateRows, objective: str) -> Result:
     words = Words("columns", rows.n)
     result = replace(result, weights=None, table=p, space=space, kept=kept, words=words)
     return result.named("columns", OBJECTIVES[objective])
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnUnits:
+    """Units of columns: `number` (n,) says which each column belongs to, `labels` (U,) what the units are called.
+
+    `labels` is None where each column is a unit.
+    """
+
+    number: Indices
+    labels: Any = None
+
+    @classmethod
+    def of(
+        cls, units: Any, names: Sequence[Any] | None, n: int, alone: Collection[int] = ()
+    ) -> "ColumnUnits":
+        """From an array of labels, a mapping of names or a Series.
+
+        Columns without a label, and `alone`, are units.
+        """
+        if units is None:
+            return cls(np.arange(n))
+        units = by_name(units, names)
+        called = range(n) if names is None else names
+        if isinstance(units, Mapping):
+            for name in units:
+                known_name(name, called, "units")
+            labels = [units.get(name, name) for name in called]
+        else:
+            array = read(units, "units")
+            if array.shape != (n,):
+                raise InvalidInput(
+                    f"units must have one label for each of the {n} columns, got shape"
+                    f" {array.shape}"
+                )
+            labels = array.tolist()
+        for i, label in enumerate(labels):
+            if label is None or label != label:
+                raise InvalidInput(f"units must have a label for each column, got {label!r} at {i}")
+        order: dict[Any, int] = {}
+        keys = [(i,) if i in alone else label for i, label in enumerate(labels)]
+        number = np.array([order.setdefault(key, len(order)) for key in keys], np.int64)
+        named = np.empty(len(order), object)
+        named[number] = labels
+        return cls(number, named)
+
+    def __len__(self) -> int:
+        return int(self.number.max()) + 1
+
+    @property
+    def words(self) -> str:
+        """The plural of what is counted."""
+        return "columns" if self.labels is None else "units"
+
+    def columns(self, units: Indices) -> Indices:
+        """The columns of these units, sorted."""
+        return np.flatnonzero(np.isin(self.number, units))
+
+    def holding(self, columns: Any, names: Sequence[Any] | None, option: str) -> Indices:
+        """The units of columns by name or number, or by the label of their unit where no column is called so."""
+        n = len(self.number)
+        if self.labels is not None and isinstance(columns, Collection):
+            wanted = [columns] if isinstance(columns, str) else columns
+            first = {self.labels[self.number[i]]: i for i in reversed(range(n))}
+            for name in names or ():
+                first.pop(name, None)
+            columns = [first.get(x, x) if isinstance(x, str) else x for x in wanted]
+        return np.unique(
+            self.number[as_units(positions(columns, names, option), n, "columns", option)]
+        )
+
+
+def as_costs(
+    costs: Any, names: Sequence[Any] | None, units: ColumnUnits, unused: Indices
+) -> Vector:
+    """What each unit costs: a number for each column, added up, or by names of columns and labels of units.
+
+    Columns that are `unused` need none.
+    """
+    costs, number = by_name(costs, names), units.number
+    if not isinstance(costs, Mapping):
+        vector = as_vector(costs, number.shape, "costs")
+        if vector.min() < 0.0:
+            raise InvalidInput(
+                f"costs must not be negative, got {vector.min():g} at index {int(vector.argmin())}"
+            )
+        return np.bincount(number, vector, len(units)).astype(np.float64)
+    called = list(range(len(number)) if names is None else names)
+    labels = called if units.labels is None else list(units.labels)
+    unit = {label: at for at, label in enumerate(labels)}
+    unit |= dict(zip(called, number.tolist(), strict=True))
+    total, lacking = np.zeros(len(units)), set(range(len(units))) - set(number[unused].tolist())
+    for name, cost in costs.items():
+        at = unit[known_name(name, list(unit), "costs")]
+        total[at] += as_number(cost, f"costs of {shown(name)}", allow_equal=True)
+        lacking.discard(at)
+    if lacking:
+        names_lacking = [labels[i] for i in sorted(lacking)]
+        raise InvalidInput(f"costs has none for the column {quoted(names_lacking)}")
+    return total

@@ -6,48 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from ..._validation import InvalidInput, as_generator, as_integer, gathered
+from ..._validation import InvalidInput, as_generator, as_integer
 from ...constraints.sparse_simplex import SparseSimplex
-from ...objectives.rows_mmd import RowsMMD
-from ...result import Result, Status
+from ...objectives.mmd import RowsMMD
+from ...result import Result
 from ...row_blocks import MAX_BLOCK_ROWS, canonical_rows
-from ...tables.frames import height, take_rows, width
-from ...tables.source import Block, Source, is_lazy, source_of
-from ...threads import own_threads
-from .answer import Answer, on_rows
+from ...tables.frames import take_rows, width
+from ...tables.source import Block, Source
 from .first_pass import FirstPlan, FirstSummary
-from .limits import by_position
 from .one_pass import Coreset, OnePassPlan, kept_for
 from .options import PointsOptions
 from .second_pass import PointsPlan, SecondSummary
-from .solve import search, solve_points
-from .target import Target
+from .target import Answer, Target
 
 MISSED = 0.05
 """The probability with which a statement about rows drawn at random may be false."""
 
 
-def choose_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> Answer:
-    """Choose points of rows in memory or in blocks; what fits into half of the memory is gathered.
-
-    An iterator that is larger is read once, everything else twice. With `most` False a k above the
-    distinct rows means all of them.
-    """
-    if not is_lazy(X):
-        return solve_points(gathered(X), k, options, most)
-    k = as_integer(k, "k", 1)
-    source = source_of(X, options.labels, options.sample_weight)
-    whole = source.whole(options.max_memory // 2)
-    if whole is None:
-        with own_threads():
-            return _in_passes(source, k, options, most)
-    roles = {"labels": whole.y, "sample_weight": whole.weight}
-    roles = {name: x for name, x in roles.items() if not isinstance(getattr(options, name), str)}
-    options = by_position(height(whole.X), options.replace(**roles))
-    return solve_points(whole.X, k, options, most)
-
-
-def _in_passes(source: Source, k: int, options: PointsOptions, most: bool) -> Answer:
+def points_in_blocks(source: Source, k: int, options: PointsOptions, most: bool) -> Answer:
     """Choose points of rows in blocks."""
     generator, seed = as_generator(options.rng)
     number = int(generator.integers(2**32)) if seed is None else int(seed)
@@ -153,7 +129,8 @@ def _of_draws(
             f"; with probability {1 - MISSED:.0%} the MMD of the points to all rows is at most"
             f" {reach:.3g}"
         )
-    return answer._replace(result=_unproven(answer.result, note, bound=None))
+    note = "; ".join(filter(None, (answer.result.note, note)))
+    return answer._replace(result=replace(answer.result, note=note))
 
 
 def _of_coreset(summary: Coreset, k: int, options: PointsOptions, seed: int, most: bool) -> Answer:
@@ -180,18 +157,11 @@ def _of_coreset(summary: Coreset, k: int, options: PointsOptions, seed: int, mos
         f" at most {summary.error:.3g}; the MMD of the points to all rows is at most {most_mmd:.3g}"
         " (proven)"
     )
-    place = np.argsort(sample.at(np.arange(len(sample.weights))))
-    at = place[np.searchsorted(sample.at(place), result.indices)]
-    result = _unproven(result, note, bound=0.0)
-    result = replace(result, rows=take_rows(summary.raw, at), value_se=most_mmd**2 - result.value)
-    return answer._replace(result=result)
-
-
-def _unproven(result: Result, note: str, bound: float | None) -> Result:
-    """Return a result over rows that stand for all: what is proven of them is not proven of all."""
-    status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
+    place = np.argsort(sample.first)
+    at = place[np.searchsorted(sample.first[place], result.indices)]
     note = "; ".join(filter(None, (result.note, note)))
-    return replace(result, bound=bound, status=status, note=note)
+    result = replace(result, note=note, bound=0.0, value_se=most_mmd**2 - result.value)
+    return answer._replace(result=replace(result, rows=take_rows(summary.raw, at)))
 
 
 def _at_most(k: int, candidates: int, all_rows: bool, most: bool) -> int:
@@ -212,16 +182,12 @@ def _searched(
     seed: int,
 ) -> Answer:
     """Search over candidates, and answer in positions of all rows."""
-    low, high = options.weights(k)
-    C = SparseSimplex(target.F.space, k, low, high)
-    solution = search(target, C, options, rng)
-    unit, notes = plan.comparison.unit, [*plan.notes, target.note]
-    result = on_rows(solution, target, plan.sample, unit, notes)
-    order = np.argsort(plan.sample.at(solution.indices))
-    rows = None if plan.numbers is None else plan.numbers[solution.indices[order]]
-    seconds = options.deadline.elapsed()
-    result = replace(result, compared=plan.comparison, rows=rows, seed=seed, seconds=seconds)
-    return Answer(result, plan.comparison, target, plan.sample)
+    C = SparseSimplex(target.F.space, k, *options.weights(k))
+    answer = Answer.of(target, plan.sample, C, options, rng, plan.notes)
+    order = np.argsort(plan.sample.first[answer.solution.indices])
+    rows = None if plan.numbers is None else plan.numbers[answer.solution.indices[order]]
+    result = replace(answer.result, compared=plan.comparison, rows=rows, seed=seed)
+    return answer._replace(result=replace(result, seconds=options.deadline.elapsed()))
 
 
 def error_bound(result: Result) -> float:

@@ -1,4 +1,4 @@
-"""How rows are compared: columns standardized, in an ordinary unit, by a similarity with its bandwidth."""
+"""How rows are compared: columns standardized, by a similarity with its bandwidth."""
 
 import math
 from collections.abc import Sequence
@@ -6,17 +6,24 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from ..._validation import InvalidInput, Vector, is_frame, shown
-from ...bandwidths import ORDINARY, Bandwidth, bandwidth_in_units, blocks, exponent_of, largest
+from ..._validation import Fix, Indices, InvalidInput, Vector, is_frame
+from ...distances import MAX_RELATIVE_ERROR, Matrix, row_slices
 from ...lazy_rows import LazyRows, in_memory
-from ...similarity import BANDED, Similarity, from_matrix, require_semidefinite, similarity_of
+from ...objectives.mmd import RowsMMD
+from ...rules import Rules
+from ...search.pool import CandidatePool
+from ...similarity import (
+    BANDED,
+    Similarity,
+    fit_bandwidth,
+    require_semidefinite,
+    similarity_of,
+)
 from ...tables.encode import Encoding
-from .bandwidth import validated_width
 from .options import PointsOptions
-from .sample import Sample
+from .rows import Sample
 
 STANDARDIZED = "columns were scaled to mean 0 and standard deviation 1 (standardize)"
 MEANS_ONLY = {
@@ -29,19 +36,30 @@ MEANS_ONLY = {
 """What similarities that are inner products do not see."""
 MAX_CHECKED_ROWS = 100
 """Rows on which a function of the user is asked whether it is a similarity."""
+BANDWIDTH_FACTORS = 2.0 ** np.arange(-2, 5)
+"""What the median bandwidth is multiplied by."""
+FOLDS = 3
+TINY = 1e-300
+MAX_ROWS, MIN_ROWS = 2400, 100
+"""Rows from which a bandwidth is chosen, at most, and under any time limit."""
+WORK_PER_SECOND = 4 * 10**7
+"""Squared rows times columns for each second of a time limit."""
+TIME_SHARE = 0.3
+"""The share of what is left of a time limit that trying bandwidths may take."""
+TIE = 4.0 * MAX_RELATIVE_ERROR
+"""Scores that differ by a smaller share are equal: distances are not known better."""
+BLOCK_ROWS = 2048
+"""Rows that are scored at once."""
+CHILD = 2**31
+"""The spawn key of a generator of its own, beyond those that a parent gives itself."""
 
 
 def standardizes(X: Any, options: PointsOptions) -> bool:
     """Whether columns are scaled: as the user says, or for "auto" those of tables, but for codes and functions."""
-    asked = options.standardize
-    if isinstance(asked, (bool, np.bool_)):
-        if asked and options.precomputed:
-            raise InvalidInput("standardize=True needs rows to scale, got similarity='precomputed'")
-        return bool(asked)
-    if not isinstance(asked, str) or asked != "auto":
-        raise InvalidInput(f"standardize must be 'auto', True or False, got {shown(asked)}")
-    compares_numbers = isinstance(options.similarity, str) and options.similarity != "hamming"
-    return is_frame(X) and compares_numbers and not options.precomputed
+    if options.standardize != "auto":
+        return bool(options.standardize)
+    name = options.similarity
+    return is_frame(X) and isinstance(name, str) and name not in ("hamming", "precomputed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +78,12 @@ class ColumnMoments:
         p, total = numbers.shape[1], float(weights.sum())
         if total == 0.0:
             return cls(0.0, np.zeros(p), np.zeros(p), np.full(p, np.inf), np.full(p, -np.inf))
-        mean = np.asarray(weights @ numbers).reshape(-1) / total
+        mean = np.asarray(weights @ numbers) / total
+        low, high = numbers.min(axis=0), numbers.max(axis=0)
         if not sp.issparse(numbers):
-            squares = np.asarray(weights @ (numbers - mean) ** 2)
-            return cls(total, mean, squares, numbers.min(axis=0), numbers.max(axis=0))
-        numbers = sp.csr_array(numbers)
-        stored, off = numbers.copy(), numbers.copy()
-        stored.data = np.ones_like(numbers.data)
-        off.data = (numbers.data - mean[numbers.indices]) ** 2
-        squares = np.asarray(weights @ off + mean**2 * (total - weights @ stored))
-        low, high = (
-            end.toarray().reshape(-1) for end in (numbers.min(axis=0), numbers.max(axis=0))
-        )
-        return cls(total, mean, np.maximum(squares, 0.0), low, high)
+            return cls(total, mean, np.asarray(weights @ (numbers - mean) ** 2), low, high)
+        squares = weights @ numbers.astype(np.float64).power(2) - total * mean**2
+        return cls(total, mean, np.maximum(squares, 0.0), low.toarray(), high.toarray())
 
     @classmethod
     def merged(cls, parts: Sequence["ColumnMoments"]) -> "ColumnMoments":
@@ -87,92 +98,24 @@ class ColumnMoments:
         return cls(total, mean, np.add.reduce(squares), low, high)
 
 
-@dataclass(frozen=True, eq=False)
-class Standardization:
-    """z = (x 2^-exponent - mean) / spread for each column.
-
-    The exponents are 0 for columns of ordinary size.
-
-    exponent, mean, spread: (d,). Sparse columns are not shifted.
-
-    >>> scaling = Standardization.of(np.array([[1.0, 5.0], [3.0, 5.0]]), np.full(2, 0.5))
-    >>> scaling(np.array([[1.0, 5.0], [3.0, 5.0]]))[:].tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
-    """
-
-    exponent: npt.NDArray[np.int32]
-    mean: Vector
-    spread: Vector
-
-    @classmethod
-    def of(cls, rows: Any, weights: Vector, numbers: int | None = None) -> "Standardization":
-        """Standardize the first `numbers` columns of rows (N, d): a weight counts as so many rows, constants go to 0."""
-        low, high = column_ends(rows)
-        tops = np.maximum(np.abs(low), np.abs(high))
-        ordinary = (tops == 0) | ((tops > ORDINARY[0]) & (tops < ORDINARY[1]))
-        exponent = np.where(ordinary, 0, np.frexp(tops)[1]).astype(np.int32)
-        view = LazyRows(rows, exponent=-exponent)
-        parts = [ColumnMoments.of(view[part], weights[part]) for part in blocks(rows)]
-        return cls.by_moments(ColumnMoments.merged(parts), exponent, numbers)
-
-    @classmethod
-    def by_moments(
-        cls,
-        columns: ColumnMoments,
-        exponent: Any,
-        numbers: int | None = None,
-        *,
-        spreads: bool = True,
-    ) -> "Standardization":
-        """Shift columns to mean 0 and scale them to standard deviation 1, or not.
-
-        Beyond `numbers` they are codes.
-        """
-        p = len(columns.mean) if numbers is None else numbers
-        mean, spread = np.zeros(len(exponent)), np.ones(len(exponent))
-        flat = columns.low[:p] == columns.high[:p]
-        mean[:p] = np.where(flat, columns.low[:p], columns.mean[:p])
-        if spreads:
-            deviation = np.sqrt(columns.squares[:p] / max(columns.total, 1e-300))
-            spread[:p] = np.where(flat | (deviation == 0), 1.0, deviation)
-        return cls(exponent, mean, spread)
-
-    def __call__(self, rows: Any) -> LazyRows:
-        """Return rows whose columns are scaled when they are asked for."""
-        exponent: Any = -self.exponent if self.exponent.any() else 0
-        base = rows if isinstance(rows, LazyRows) else LazyRows(rows)
-        shift = None if base.sparse else self.mean
-        return LazyRows(base.X, base.index, exponent, shift, 1.0 / self.spread)
-
-    def undone(self, rows: Vector, columns: Any = slice(None)) -> Vector:
-        """Return some columns of scaled rows as they were."""
-        exponent, mean, spread = self.exponent[columns], self.mean[columns], self.spread[columns]
-        return np.asarray(np.ldexp(rows * spread + mean, exponent))
-
-
 def column_ends(rows: Any) -> tuple[Vector, Vector]:
     """Find the least and the largest entry of each column, (d,) each."""
-    ends = [[getattr(rows[part], name)(axis=0) for part in blocks(rows)] for name in ("min", "max")]
-    low, high = (
-        np.array([end.toarray().reshape(-1) if sp.issparse(end) else end for end in each])
-        for each in ends
-    )
-    return low.min(axis=0), high.max(axis=0)
+    ends = [(rows[part].min(axis=0), rows[part].max(axis=0)) for part in row_slices(rows)]
+    low, high = zip(*ends, strict=True)
+    return np.min(low, axis=0), np.max(high, axis=0)
 
 
 class Comparison(NamedTuple):
-    """A similarity, by name or as a function, with its bandwidth `width` for rows that were scaled.
+    """A similarity, by name or as it is, with its bandwidth, of rows z = (x - mean) / spread.
 
-    `gamma` is the bandwidth for the rows as they are (standardized or not); None where there is
-    none. `exponent` is that of the unit of rows, `unit` that of the unit of values.
+    `mean` and `spread` (d,) are None where rows are compared as they are encoded; sparse rows are
+    not shifted. `gamma` is None where there is none.
     """
 
     kind: Any
-    width: float | None = None
     gamma: float | None = None
-    exponent: int = 0
-    unit: int = 0
-    scaling: Standardization | None = None
+    mean: Vector | None = None
+    spread: Vector | None = None
     encoding: Encoding | None = None
 
     @property
@@ -180,19 +123,36 @@ class Comparison(NamedTuple):
         """The similarity of scaled rows."""
         if isinstance(self.kind, Similarity):
             return self.kind
-        return similarity_of(self.kind, 1.0 if self.width is None else self.width)
+        return similarity_of(self.kind, 1.0 if self.gamma is None else self.gamma)
 
     @property
     def means_and_scales(self) -> tuple[Vector | None, Vector | None]:
         """What numbers were shifted and divided by, in the units of X; None where they were not."""
-        if self.scaling is None:
-            return None, None
-        exponent, mean, spread = self.scaling.exponent, self.scaling.mean, self.scaling.spread
-        means, scales = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
-        if self.encoding is None:
-            return means, scales
+        if self.mean is None or self.spread is None or self.encoding is None:
+            return self.mean, self.spread
         numbers, shift = self.encoding.numbers, self.encoding.shift
-        return means[:numbers] + (0.0 if shift is None else shift), scales[:numbers]
+        return self.mean[:numbers] + (0.0 if shift is None else shift), self.spread[:numbers]
+
+    def standardized(self, columns: ColumnMoments, spreads: bool = True) -> "Comparison":
+        """Shift numbers to mean 0 and, with `spreads`, scale them to standard deviation 1; constants go to 0."""
+        p = len(columns.mean)
+        width = p if self.encoding is None else self.encoding.width
+        mean, spread = np.zeros(width), np.ones(width)
+        flat = columns.low == columns.high
+        mean[:p] = np.where(flat, columns.low, columns.mean)
+        if spreads:
+            deviation = np.sqrt(columns.squares / max(columns.total, TINY))
+            spread[:p] = np.where(flat | (deviation == 0), 1.0, deviation)
+        return self._replace(mean=mean, spread=spread)
+
+    def standardized_by(self, sample: Sample) -> "Comparison":
+        """Standardize by the rows of a sample; a weight counts as so many rows."""
+        rows = sample.rows
+        p = rows.shape[1] if self.encoding is None else self.encoding.numbers
+        parts = [
+            ColumnMoments.of(rows[part][:, :p], sample.weights[part]) for part in row_slices(rows)
+        ]
+        return self.standardized(ColumnMoments.merged(parts))
 
     def rows(self, X: Any, dtype: Any = None) -> Any:
         """Encode and scale new rows."""
@@ -206,16 +166,23 @@ class Comparison(NamedTuple):
 
     def scaled(self, rows: Any) -> Any:
         """Scale rows that are encoded."""
-        view = LazyRows(rows) if self.scaling is None else self.scaling(rows)
-        return view.times_power_of_two(-self.exponent)[:]
+        return self.view(rows)[:]
 
-    def unscaled(self, rows: Any, columns: Any) -> Vector:
+    def view(self, rows: Any) -> LazyRows:
+        """Scale rows that are encoded when they are asked for."""
+        base = rows if isinstance(rows, LazyRows) else LazyRows(rows)
+        if self.spread is None:
+            return base
+        return LazyRows(base.X, base.index, None if base.sparse else self.mean, 1.0 / self.spread)
+
+    def unscaled(self, rows: Any, columns: Indices) -> Vector:
         """Return some columns of compared rows as they are encoded."""
-        rows = np.ldexp(rows, self.exponent)
-        return np.asarray(rows if self.scaling is None else self.scaling.undone(rows, columns))
+        if self.mean is None or self.spread is None:
+            return np.asarray(rows)
+        return np.asarray(rows * self.spread[columns] + self.mean[columns])
 
 
-def choose_bandwidth(
+def with_bandwidth(
     sample: Sample,
     comparison: Comparison,
     k: int,
@@ -223,59 +190,29 @@ def choose_bandwidth(
     rng: np.random.Generator,
     total: int | None = None,
 ) -> tuple[Sample, Comparison, str]:
-    """Choose the unit of rows that are scaled already and their bandwidth, and say what is odd about them.
+    """Choose the bandwidth of rows that are scaled already, and say what is odd about them.
 
     `rng` is left as it is; `total` is how many rows k are chosen from where the sample is a part of
-    them.
+    them. Rows of an inner product without labels are centred, if they are dense: MMD² stays what it
+    is, and inner products then round by the spread of the rows.
     """
-    name, rows = options.similarity, sample.rows
+    name, rows = comparison.kind, sample.rows
     rows = rows if isinstance(rows, LazyRows) else LazyRows(rows)
+    if isinstance(name, Similarity):
+        return sample, comparison, ""
     if callable(name):
         check_function(comparison.similarity, sample)
-    elif name == "linear" and comparison.scaling is None:
-        return _in_ordinary_unit(sample, rows, comparison)
+    elif name == "linear" and rows.as_they_are and sample.labels is None and not rows.sparse:
+        shift = sum(sample.weights[part] @ rows[part] for part in row_slices(rows))
+        rows = replace(rows, shift=shift)
     if callable(name) or name not in BANDED:
-        return sample, comparison, ""
+        return replace(sample, rows=rows), comparison, ""
     if isinstance(options.gamma, str) and options.gamma == "cv":
-        width = validated_width(sample, k, options, child_of(rng), total)
+        gamma, note = validated_bandwidth(sample, k, options, child_of(rng), total)
     else:
-        width = bandwidth_in_units(sample.rows, name, options.gamma, sample.weights, sample.top)
-    rows = in_memory(rows.times_power_of_two(-width.exponent), options.max_memory // 8)
-    comparison = comparison._replace(width=width.scaled, gamma=width.gamma, exponent=width.exponent)
-    return replace(sample, rows=rows), comparison, odd(width)
-
-
-def _in_ordinary_unit(
-    sample: Sample, rows: LazyRows, comparison: Comparison
-) -> tuple[Sample, Comparison, str]:
-    """Bring rows of an inner product to an ordinary size and, dense and without labels, to mean 0.
-
-    MMD² stays what it is, and inner products then round by the spread of the rows.
-    """
-    top = largest(rows)
-    ends = (1e-100, 1e100) if sample.labels is not None else ORDINARY
-    exponent = 0 if ends[0] < top < ends[1] else exponent_of(top)
-    view = rows.times_power_of_two(-exponent)
-    if sample.labels is None and not view.sparse:
-        shift = sum(sample.weights[part] @ view[part] for part in blocks(rows))
-        view = replace(view, shift=shift)
-    comparison = comparison._replace(exponent=exponent, unit=2 * exponent)
-    return replace(sample, rows=view), comparison, ""
-
-
-def of_matrix(gram: Any) -> Comparison:
-    """Compare row numbers by a matrix of similarities, in an ordinary unit."""
-    size = largest(gram)
-    exponent = 0 if 1e-100 < size < 1e100 else exponent_of(size)
-    return Comparison(from_matrix(gram, -exponent), unit=exponent)
-
-
-def odd(width: Bandwidth) -> str:
-    """Say what is odd about the rows from which a bandwidth was taken, and whether it can be written in their units."""
-    lost = ""
-    if width.gamma in (0.0, math.inf):
-        lost = f"gamma is {width.gamma:g} in the units of X, beyond what float64 holds"
-    return "; ".join(filter(None, (width.note, lost)))
+        gamma, note = fit_bandwidth(sample.rows, name, options.gamma, sample.weights)
+    rows = in_memory(rows, options.max_memory // 8)
+    return replace(sample, rows=rows), comparison._replace(gamma=gamma), note
 
 
 def check_function(similarity: Similarity, sample: Sample) -> None:
@@ -283,21 +220,92 @@ def check_function(similarity: Similarity, sample: Sample) -> None:
     some = sample.rows[np.arange(min(MAX_CHECKED_ROWS, sample.rows.shape[0]))]
     block = similarity(some, some)
     skew, top = float(np.abs(block - block.T).max()), float(np.abs(block).max())
-    if skew > 1e-6 * max(top, 1e-300):
+    if skew > 1e-6 * top:
         raise InvalidInput(
             f"similarity must be symmetric, got f(x, y) that differs from f(y, x) by {skew:.3g}"
         )
     require_semidefinite(block, "similarity's blocks f(X, X)")
 
 
-CHILD = 2**31
-"""The spawn key of a child, beyond those that a parent gives itself."""
-
-
 def child_of(rng: np.random.Generator) -> np.random.Generator:
     """Return a generator that depends on `rng` and leaves it as it is, where it can have one."""
-    parent: Any = getattr(rng.bit_generator, "seed_seq", None)
+    parent: Any = rng.bit_generator.seed_seq
     if not isinstance(parent, np.random.SeedSequence):
         return rng
     key = *parent.spawn_key, CHILD
     return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=key))
+
+
+def validated_bandwidth(
+    sample: Sample, k: int, options: PointsOptions, rng: np.random.Generator, total: int | None
+) -> tuple[float, str]:
+    """Choose the multiple of the median bandwidth with the lowest cross-validated 1-NN error of k points.
+
+    A time limit has fewer rows and, when its share is over, fewer multiples tried.
+    """
+    if sample.labels is None:
+        fix = Fix("labels")
+        words = f'gamma="cv" needs {fix}: it is chosen by the cross-validated error of 1-NN'
+        raise InvalidInput(words, "gamma", [fix])
+    name, memory, n = options.similarity, options.max_memory, len(sample.labels)
+    in_time = math.sqrt(
+        WORK_PER_SECOND * min(options.deadline.seconds, 1e9) / (sample.rows.shape[1] + 20)
+    )
+    most = int(min(MAX_ROWS, max(math.sqrt(memory / 32), 10), max(in_time, MIN_ROWS)))
+    kept = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+    part = sample.take(kept).loaded()
+    middle, note = fit_bandwidth(part.rows, name, "median", part.weights)
+    codes = sample.labels[kept]
+    counts = np.bincount(codes)
+    counts = counts[counts > 0]
+    if counts.min() < 2 or len(counts) < 2:  # nothing to validate with, or nothing to tell apart
+        return middle, note
+    k = max(-(-k * len(kept) // (total or n)), min(k, len(counts)))  # for each row as many as kept
+    # here: scikit-learn takes longer to import than most calls take
+    from sklearn.model_selection import StratifiedKFold
+
+    seed = int(rng.integers(2**31))
+    splitter = StratifiedKFold(min(FOLDS, int(counts.min())), shuffle=True, random_state=seed)
+    folds = list(splitter.split(np.zeros(len(codes)), codes))
+    until = options.deadline.share(TIME_SHARE)
+    errors = np.full(len(BANDWIDTH_FACTORS), np.inf)
+    for at in np.argsort(np.abs(np.log2(BANDWIDTH_FACTORS)), kind="stable"):
+        similarity = similarity_of(name, float(middle * BANDWIDTH_FACTORS[at]))
+        each = [validation_error(part, k, similarity, memory, *fold) for fold in folds]
+        errors[at] = np.mean(each)
+        if until.passed:
+            break
+    return middle * float(BANDWIDTH_FACTORS[int(np.argmin(errors))]), note
+
+
+def validation_error(
+    sample: Sample, k: int, similarity: Similarity, memory: int, inside: Indices, outside: Indices
+) -> float:
+    """Compute the 1-NN error on rows outside of points chosen inside."""
+    assert sample.labels is not None  # noqa: S101 - asked before
+    X, codes, mass = sample.rows, sample.labels, sample.weights
+    t = mass[inside] / mass[inside].sum()
+    F = RowsMMD.between(X[inside], t, similarity, labels=codes[inside], memory=memory)
+    pool = CandidatePool(F, Rules(len(inside), min(k, len(inside))), np.arange(len(inside)))
+    pool.fill(pool.k)
+    units = inside[pool.support]
+    guess = codes[units][first_best(log_similarities(X[outside], X[units], similarity))]
+    return float(np.average(guess != codes[outside], weights=mass[outside]))
+
+
+def first_best(scores: Matrix) -> Indices:
+    """Find the first of the largest entries of each row, (n,): those count as equal that only rounding tells apart.
+
+    >>> first_best(np.array([[-1.0 - 1e-15, -1.0, -2.0], [0.0, 1.0, 1.0]])).tolist()
+    [0, 1]
+    """
+    best = scores.max(axis=1, keepdims=True)
+    return np.asarray((scores >= best - TIE * np.abs(best)).argmax(axis=1))
+
+
+def log_similarities(rows: Any, few: Any, similarity: Similarity) -> Vector:
+    """Compute the logarithms of similarities of rows to points, (n, k), some rows at a time."""
+    few = few.astype(np.float64)
+    starts = range(0, rows.shape[0], BLOCK_ROWS)
+    parts = (rows[start : start + BLOCK_ROWS].astype(np.float64) for start in starts)
+    return np.concatenate([similarity.log(part, few) for part in parts])

@@ -1,21 +1,24 @@
-"""k points as estimators of scikit-learn: the transformer `FewerPoints`, the sampler `FewerSampler`, their base."""
+"""k points as estimators of scikit-learn: a transformer, a sampler, a nearest-neighbour classifier."""
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from ..._validation import InvalidInput, as_flag, gathered, is_frame
+from ..._validation import InvalidInput, as_flag, gathered, is_frame, read
+from ...deadline import Deadline
 from ...options import option
-from ...result import Result
+from ...result import Result, Status
 from ...tables.frames import take_rows
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
+from ...threads import own_threads
 from ..estimator import (
     Estimator,
     Learned,
@@ -25,20 +28,25 @@ from ..estimator import (
     validated,
     with_target,
 )
-from .answer import Answer
-from .bandwidth import first_best
-from .blocks import choose_points, error_bound, solve_summary, streamed_plan
+from .blocks import error_bound, solve_summary, streamed_plan
+from .comparison import Comparison, first_best, log_similarities
 from .explain import criticisms
 from .one_pass import Coreset, OnePassPlan, kept_for
-from .options import GROUP_LIMITS, SPARSE, WEIGHT_LIMITS, PointsOptions
-from .rows import is_encoded
+from .options import GROUP_LIMITS, SPARSE, WEIGHT_LIMITS, PointsOptions, as_gamma
+from .points import choose_points
+from .refine import swap_points
+from .rows import as_labels, is_encoded
+from .target import Answer
+
+SEARCH_TIME_SHARE = 0.8
+"""The share of a time limit after which the points of a classifier are refined."""
 
 
 class PointsEstimator(Estimator):
     """k points chosen by `fit`, kept in attributes."""
 
     _encoding: Any = None
-    counts_: Any = Learned()
+    counts_: Any = Learned("counts")
     weights_: Any = Learned("weights")
     gamma_: Any = Learned()
     mean_: Any = Learned()
@@ -82,23 +90,26 @@ class PointsEstimator(Estimator):
     def _choose(self, X: Any, options: PointsOptions) -> Answer:
         """Choose the points; a k above the number of distinct rows means all of them."""
         answer = choose_points(X, self.k, options, most=False)
-        self.result_ = self._kept(answer, X)
+        at_most(self.k, len(answer.sample.weights), "distinct rows")
+        self.result_ = self._learned(answer.result, X)
         return answer
 
-    def _kept(self, answer: Answer, X: Any) -> Result:
-        """Set what is not read from the result, and return that.
-
-        `X` holds the rows where it does not.
-        """
-        result, comparison = answer.result, answer.comparison
+    def _learned(self, result: Result, X: Any) -> Result:
+        """Set what is not read from the result, and return that; `X` holds the rows where it does not."""
+        comparison = result.compared or Comparison(self.similarity)
         self._encoding = comparison.encoding
         self.mean_, self.scale_ = comparison.means_and_scales
         self.gamma_ = comparison.gamma
-        at_most(self.k, len(answer.sample.weights), "distinct rows")
         self.points_ = take_rows(X, result.indices) if result.rows is None else result.rows
-        self.counts_ = np.asarray(result.weights) * answer.sample.total
         self.mmd_ = math.sqrt(max(result.value, 0.0))
         return result
+
+    def _compared(self, X: Any, dtype: Any = np.float64) -> tuple[Any, Any, Any]:
+        """Return rows and points as they are compared, and their similarity."""
+        check_is_fitted(self)
+        X, comparison = self._checked(X, reset=False), self.result_.compared
+        rows, few = (comparison.rows(part, dtype) for part in (X, self.points_))
+        return rows, few, comparison.similarity
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -227,9 +238,10 @@ class FewerPoints(
 
     def _solved(self, summary: Coreset, options: PointsOptions) -> Result:
         """Return the result for the weighted rows that stand for all rows so far."""
-        choice = solve_summary(summary, self.k, options, self._plan.first.seed, most=False)
-        self.error_bound_ = error_bound(choice.result)
-        return self._kept(choice, None)
+        answer = solve_summary(summary, self.k, options, self._plan.first.seed, most=False)
+        at_most(self.k, len(answer.sample.weights), "distinct rows")
+        self.error_bound_ = error_bound(answer.result)
+        return self._learned(answer.result, None)
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
         """Compute the similarity of each row to each point, (n, k).
@@ -243,13 +255,11 @@ class FewerPoints(
 
     def _similarities(self, X: Any) -> npt.NDArray[np.float64]:
         """Compute the similarity of each row to each point as an array, whatever container `set_output` asks for."""
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
         if self._precomputed:
-            return np.asarray(X[:, self.indices_], np.float64)
-        comparison = self.result_.compared
-        rows, few = (comparison.rows(part, np.float64) for part in (X, self.points_))
-        return np.asarray(comparison.similarity(rows, few), np.float64)
+            check_is_fitted(self)
+            return np.asarray(self._checked(X, reset=False)[:, self.indices_], np.float64)
+        rows, few, similarity = self._compared(X)
+        return np.asarray(similarity(rows, few), np.float64)
 
     def assign(self, X: Any) -> npt.NDArray[np.int64]:
         """Find the most similar point of each row, as a position in `indices_` and `points_`, (n,).
@@ -355,3 +365,175 @@ class FewerSampler(
         """Choose the rows."""
         self.fit_resample(X, y, sample_weight)
         return self
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ClassifierOptions(PointsOptions):
+    """Options of points, and whether they are refined."""
+
+    gamma: Any = option(
+        "cv",
+        'float or {"median", "scale", "cv"}',
+        'The bandwidth, or a rule for it. "cv" takes the multiple of the median with the lowest'
+        " cross-validated 1-NN error.",
+        as_gamma,
+    )
+    refine: bool = option(
+        True,
+        "bool",
+        "Whether points are then swapped for other rows as long as that lowers a margin loss of the"
+        " nearest-point rule on X. This lowers the error and raises MMD a little.",
+        as_flag,
+    )
+
+
+class FewerPointsClassifier(
+    ClassifierMixin,  # type: ignore[misc] # scikit-learn is untyped
+    PointsEstimator,
+    options=ClassifierOptions,
+    withheld=("move", *GROUP_LIMITS, *WEIGHT_LIMITS),
+):
+    """Predict the label of the nearest of at most k rows, which represent each class in MMD (the paper's section 4.2).
+
+    The rows are those of `points` with labels: similarities across classes are zero, so each class
+    is matched by points of its own, as many as it needs.
+
+    Parameters
+    ----------
+    k : int
+        How many rows are kept; a k above the number of distinct rows means all of them, with a
+        warning.
+    {options}
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels there are.
+    indices_, labels_ : ndarray of shape (k,)
+        The rows that were kept, and their labels.
+    weights_ : ndarray of shape (k,)
+        Their best weights in MMD; some may be zero.
+    counts_ : ndarray of shape (k,)
+        How many rows each represents: weights times N (or the sum of the sample weights).
+    points_ : array, sparse matrix or table of shape (k, d)
+        These rows.
+    value_, mmd_ : float
+        MMD² and its root.
+    bound_, gap_ : float or None
+        A proven lower bound on MMD², and how far the value is from it.
+    gamma_ : float or None
+        The bandwidth.
+    mean_, scale_ : ndarray of shape (d,) or None
+        What standardized columns were shifted and divided by; of a table its numbers and dates (in
+        seconds).
+    result_ : Result
+        These points; where some were swapped, with the value at their best weights.
+
+    References
+    ----------
+    Bien and Tibshirani (2011), Prototype selection for interpretable classification.
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [0.2], [1.0], [4.0], [4.4]], ["a", "a", "a", "b", "b"]
+    >>> FewerPointsClassifier(k=2, random_state=0).fit(X, y).predict([[0.5], [3.0]]).tolist()
+    ['a', 'b']
+    """
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None
+    ) -> "FewerPointsClassifier":
+        """Choose the points of all classes together."""
+        with self._fitting(sample_weight=sample_weight) as options:
+            X, y = with_target(X, y)
+            X, y = self._checked(X), self._checked_labels(X, y)
+            self.classes_ = np.unique(y)
+            chosen = options.replace(labels=y)
+            if options.refine:
+                until = options.deadline.share(SEARCH_TIME_SHARE)
+                solver = "exchange" if options.solver == "auto" else options.solver
+                chosen = chosen.replace(deadline=until, solver=solver)  # nothing is to be proven
+            answer = self._choose(X, chosen)
+            if options.refine and len(self.classes_) > 1:
+                with own_threads():
+                    result = swapped(answer, X, options.deadline)
+                self.result_ = self._learned(result, X)
+            self.labels_ = y[self.indices_]
+        return self
+
+    def _checked_labels(self, X: Any, y: Any) -> npt.NDArray[Any]:
+        """The labels as scikit-learn checks those of a classifier: classes, one for each row."""
+        if y is None:
+            raise InvalidInput(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        labels = read(y, "y")
+        if labels.dtype == object and labels.ndim == 1:
+            as_labels(labels, len(labels))  # says what cannot be sorted
+        with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole
+            labels = _check_y(y, multi_output=False, y_numeric=False, estimator=self)
+            check_consistent_length(X, labels)
+            check_classification_targets(labels)
+        return np.asarray(labels)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of the nearest point: nearest in distance, or most similar where there is none."""
+        return np.asarray(self.classes_[self._class_scores(X).argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """How likely each class is, by the nearest point of each, (n, classes).
+
+        The likeliest one is `predict`.
+
+            P(c | x) = s_c / Σ s_c',   s_c the similarity of x to the most similar point of class c
+
+        For similarities without a bandwidth (cosine, linear, a function, precomputed) s_c is exp of
+        that similarity. They are not calibrated.
+        """
+        scores = self._class_scores(X)
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def _class_scores(self, X: Any) -> npt.NDArray[np.float64]:
+        """The logarithm of the similarity of each row to the nearest point of each class, (n, classes).
+
+        Of classes that only rounding tells apart the first has the largest.
+        """
+        check_is_fitted(self)
+        if self._precomputed:
+            scores = np.asarray(self._checked(X, reset=False)[:, self.indices_], np.float64)
+        else:
+            scores = log_similarities(*self._compared(X, None))
+        best = np.full((len(scores), len(self.classes_)), -np.inf)
+        for code, label in enumerate(self.classes_):
+            best[:, code] = scores.max(axis=1, where=self.labels_ == label, initial=-np.inf)
+        best[np.arange(len(best)), first_best(best)] = best.max(axis=1)
+        return best
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of rows whose label is predicted."""
+        check_is_fitted(self)
+        with our_error():
+            return float(super().score(X, y, sample_weight))
+
+
+def swapped(answer: Answer, X: Any, deadline: Deadline) -> Result:
+    """Swap points for others that classify better, and weigh them anew."""
+    result, F, sample = answer.result, answer.target.F, answer.sample.take(answer.target.candidates)
+    units = np.flatnonzero(np.isin(sample.first, result.indices))
+    mass = sample.weights / sample.weights.sum()
+    rng = np.random.default_rng(result.seed)
+    units = np.sort(swap_points(F.rows, F.labels, mass, units, F.similarity, rng, deadline))
+    units = units[np.argsort(sample.first[units])]
+    weights, indices = F.best_on(units)[units], sample.first[units]
+    value = F.value_at(units, weights)
+    return replace(
+        result,
+        indices=indices,
+        weights=weights,
+        value=value,
+        rows=None if result.rows is None else take_rows(X, indices),
+        labels=None,
+        bound=None if result.bound is None else min(result.bound, value),
+        status=Status.FINISHED if result.status is Status.OPTIMAL else result.status,
+    )

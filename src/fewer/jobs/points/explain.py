@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._validation import Indices, InvalidInput, Vector, as_integer, gathered, known
 from ...distances import Matrix, evenly
 from ...result import Result
-from ...similarity import Similarity, from_matrix
+from ...similarity import Similarity
 from ...tables.frames import height, take_rows
-from .bandwidth import first_best
-from .rows import finite_rows
+from .comparison import Comparison, first_best
+from .rows import RowInput
 
-METHODS = {"residual": "largest residual", "witness": "MMD-critic"}
+METHODS = ("residual", "witness")
 MAX_TILE = 2**20
 """Similarities of rows to points that are formed at once."""
 MAX_WITNESSED = 20_000
@@ -123,24 +123,30 @@ def witness(result: Result, X: Any) -> Vector:
     return ComparedPoints.of(result, X).witness()
 
 
-class ComparedPoints:
+class ComparedPoints(NamedTuple):
     """Rows (N, d) and weighted points (k, d) as they are compared."""
 
-    def __init__(self, similarity: Similarity, rows: Any, few: Any, weights: Vector) -> None:
-        self.similarity, self.rows, self.few, self.weights = similarity, rows, few, weights
+    similarity: Similarity
+    rows: Any
+    few: Any
+    weights: Vector
 
     @classmethod
     def of(cls, result: Result, X: Any) -> "ComparedPoints":
         """Compare rows with the points of a result, which knows how that is done."""
-        comparison = result.compared
-        if comparison is None or result.rows is None or result.weights is None:
+        if result.compared is None or result.rows is None:
             raise InvalidInput(
                 "a result of points on rows is needed: this one does not tell how rows are compared"
             )
-        X = gathered(X)
+        return cls.between(result.compared, gathered(X), result)
+
+    @classmethod
+    def between(cls, comparison: Comparison, X: Any, result: Result) -> "ComparedPoints":
+        """Compare rows with the points of a result; of a matrix of similarities these are numbers of rows."""
+        few = result.indices[:, None] if result.rows is None else result.rows
         X = X if hasattr(X, "shape") else np.asarray(X)
-        rows, few = (comparison.rows(part, np.float64) for part in (X, result.rows))
-        return cls(comparison.similarity, rows, few, result.weights)
+        rows, few = (comparison.rows(part, np.float64) for part in (X, few))
+        return cls(comparison.similarity, rows, few, np.asarray(result.weights))
 
     def blocks(self, others: Any, rows: Any = None) -> Iterator[Matrix]:
         """Compute similarities of rows to others, some rows at a time."""
@@ -151,8 +157,7 @@ class ComparedPoints:
 
     def assignment(self) -> Indices:
         """Find the most similar point of each row, (N,)."""
-        nearest = [first_best(block) for block in self.blocks(self.few)]
-        return np.concatenate(nearest).astype(np.int64)
+        return np.concatenate([first_best(block) for block in self.blocks(self.few)])
 
     def witness(self) -> Vector:
         """Compute the mean similarity to the rows less that to the weighted points, (N,)."""
@@ -167,25 +172,20 @@ class ComparedPoints:
         Greedily the largest residual, or witness plus the logarithm of the residual; each row that
         is listed explains a part of the rest.
         """
-        known(method, METHODS, "method")
+        known(method, dict.fromkeys(METHODS), "method")
         n = as_integer(n, "n", 1, self.rows.shape[0], "rows")
-        residuals, scores = self.similarity.itself(self.rows), np.zeros(self.rows.shape[0])
-        basis = np.zeros((self.few.shape[0], 0))
-        if method == "residual":
+        left, by_witness = self.similarity.itself(self.rows), method == "witness"
+        explained = np.zeros((len(left), 0))
+        if not by_witness:
             basis = self._basis()
-            parts = [np.square(block @ basis).sum(axis=1) for block in self.blocks(self.few)]
-            residuals = residuals - np.concatenate(parts)
-        else:
-            scores = np.abs(self.witness())
-        worst = scores if method == "witness" else residuals
-        pool = np.argsort(-worst, kind="stable")[: max(POOL, POOL_PER_CRITICISM * n)]
-        rows, left, scores = self.rows[pool], residuals[pool], scores[pool]
-        explained = np.concatenate(list(self.blocks(self.few, rows))) @ basis
+            explained = np.concatenate([block @ basis for block in self.blocks(self.few)])
+            left = left - np.square(explained).sum(axis=1)
+        scores = np.abs(self.witness()) if by_witness else left
+        pool = np.argsort(-scores, kind="stable")[: max(POOL, POOL_PER_CRITICISM * n)]
+        rows, left, explained, scores = self.rows[pool], left[pool], explained[pool], scores[pool]
         listed: list[int] = []
         for _ in range(n):
-            gains = left.copy()
-            if method == "witness":
-                gains = scores + np.log(np.maximum(left, 1e-300))
+            gains = scores + np.log(np.maximum(left, 1e-300)) if by_witness else left.copy()
             gains[listed] = -np.inf
             best = int(np.argmax(gains))
             column = np.concatenate([block[:, 0] for block in self.blocks(rows[[best]], rows)])
@@ -206,41 +206,43 @@ class ComparedPoints:
 class Source:
     """The rows that points stand for, as the user handed them in: `Result.assignment` and `.criticisms` look there.
 
-    `kept` are those without a missing value where the others were left out, all if None; `weights`
-    belong to them.
+    `kept` are those without a missing value, `weights` belong to them. X is a matrix of
+    similarities where results have no rows.
     """
 
     X: Any
-    kept: Indices | None = None
-    weights: Vector | None = None
-    precomputed: bool = False
+    kept: Indices
+    weights: Vector
+    comparison: Comparison
+
+    @classmethod
+    def of(cls, X: Any, entry: RowInput, comparison: Comparison) -> "Source":
+        """Take those rows that were read which points stand for."""
+        start = entry.n if entry.others else 0
+        mine = entry.kept >= start
+        return cls(X, entry.kept[mine] - start, entry.weights[mine], comparison)
 
     def compared(self, result: Result) -> ComparedPoints:
         """Compare these rows with the points of a result."""
-        if not self.precomputed:
-            X = self.X if self.kept is None else take_rows(self.X, self.kept)
-            return ComparedPoints.of(result, X)
-        assert result.weights is not None  # noqa: S101 - rows are entries
-        rows = np.arange(self.X.shape[0])[:, None]
-        similarity = from_matrix(finite_rows(self.X, sparse=False)[0])
-        return ComparedPoints(similarity, rows, rows[result.indices], result.weights)
+        X = self.X
+        if result.rows is None:
+            X = self.kept[:, None]
+        elif len(self.kept) < height(X):
+            X = take_rows(X, self.kept)
+        return ComparedPoints.between(self.comparison, X, result)
 
     def assignment(self, result: Result) -> Indices:
         """Find the most similar point of each row, (N,), -1 where the row was left out."""
-        nearest = self.compared(result).assignment()
-        if self.kept is None:
-            return nearest
         every = np.full(height(self.X), -1, np.int64)
-        every[self.kept] = nearest
+        every[self.kept] = self.compared(result).assignment()
         return every
 
     def shares(self, result: Result) -> Vector:
         """Compute the share of the rows, by weight, that each point is the most similar one of, (k,)."""
-        nearest = result.assignment[result.assignment >= 0]
+        nearest = result.assignment[self.kept]
         counts = np.bincount(nearest, self.weights, len(result.indices)).astype(np.float64)
         return np.asarray(counts / counts.sum())
 
     def criticisms(self, result: Result, n: Any, method: Any) -> Indices:
         """List the n rows that are represented worst."""
-        rows = self.compared(result).criticisms(n, method)
-        return rows if self.kept is None else self.kept[rows]
+        return self.kept[self.compared(result).criticisms(n, method)]

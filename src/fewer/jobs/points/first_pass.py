@@ -22,8 +22,7 @@ from ...tables.source import Block
 from . import target as work
 from .comparison import ColumnMoments, standardizes
 from .options import GROUP_LIMITS, PointsOptions
-from .rows import as_labels
-from .sample import Hashes, row_hashes
+from .rows import Hashes, as_labels, row_hashes
 
 MOVED = (
     "data in blocks; choose some hundred rows of them first, then move points among these, "

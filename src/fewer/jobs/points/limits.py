@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._validation import Fix, Indices, InvalidInput, as_units, read, shown, unmasked
+from ..._validation import Fix, Indices, InvalidInput, as_units, read, shown
 from ...constraints.groups import Groups, as_groups, limits_of_groups
 from ...constraints.sparse_simplex import SparseSimplex
 from ...spaces import Space
@@ -27,7 +27,6 @@ class Limits(NamedTuple):
     include: Indices
     exclude: Indices
     groups: Groups | None
-    options: PointsOptions
     fewest: Indices
     most: Indices
 
@@ -41,22 +40,14 @@ class Limits(NamedTuple):
         if clash.size:
             words = f"include and exclude must not overlap, both hold row {clash[0]}"
             raise InvalidInput(words, "include", [Fix("exclude")])
-        names: tuple[Any, ...] = ()
-        groups = None
-        if options.groups is not None:
-            groups = groups_of(X, options.groups, n)
-            names = groups.names
+        groups = None if options.groups is None else groups_of(X, options.groups, n)
+        names = () if groups is None else groups.names
         fewest = limits_of_groups(options.min_per_group, names, "min_per_group", n)
         most = limits_of_groups(options.max_per_group, names, "max_per_group", n)
-        return cls(include, exclude, groups, options, fewest, most)
+        return cls(include, exclude, groups, fewest, most)
 
-    def kinds(self, n: int, others: int = 0) -> Indices | None:
-        """Number the n rows of X, and `others` below them, so that rows which may be merged have one number.
-
-        None where all may be.
-        """
-        if not self.include.size and not self.exclude.size and self.groups is None and not others:
-            return None
+    def kinds(self, n: int, others: int = 0) -> Indices:
+        """Number the n rows of X, and `others` below them, so that rows which may be merged have one number."""
         codes = np.zeros(n, np.int64) if self.groups is None else 2 * self.groups.codes
         codes[self.exclude] += 1
         codes[self.include] = codes.max() + 1 + np.arange(len(self.include))
@@ -79,9 +70,11 @@ class Limits(NamedTuple):
         enough = np.maximum(CANDIDATES_PER_ROW * self.fewest, np.minimum(self.most, k))
         return np.union1d(included, order[by_group[rank < enough[ranked]]])
 
-    def constraint(self, space: Space, k: int, rows: Indices) -> SparseSimplex:
+    def constraint(
+        self, space: Space, k: int, rows: Indices, options: PointsOptions
+    ) -> SparseSimplex:
         """Make the set of weights on at most k of these rows of X within all limits."""
-        low, high = self.options.weights(k)
+        low, high = options.weights(k)
         include, exclude = (
             np.flatnonzero(np.isin(rows, some)) for some in (self.include, self.exclude)
         )
@@ -94,30 +87,31 @@ class Limits(NamedTuple):
             raise InvalidInput(
                 f"min_per_group asks for {fewest} rows of group {name}, all of which are left out"
             )
-        groups = Groups(codes.reshape(-1), tuple(self.groups.names[at] for at in present))
-        most = None if self.options.max_per_group is None else self.most[present]
-        fewest = None if self.options.min_per_group is None else self.fewest[present]
+        groups = Groups(codes, tuple(self.groups.names[at] for at in present))
+        most = None if options.max_per_group is None else self.most[present]
+        fewest = None if options.min_per_group is None else self.fewest[present]
         return SparseSimplex(space, k, low, high, include, exclude, groups, most, fewest)
 
 
 def rows_named(value: Any, labels: Any, n: int, name: str) -> Indices:
     """Read rows by a mask, by labels of an index, or by number, sorted."""
-    array = read(unmasked(value, name), name)
+    array = read(value, name)
     if array.dtype == bool:
         if array.shape != (n,):
             raise InvalidInput(
                 f"{name}: a mask must have shape ({n},), one for each row, got {array.shape}"
             )
         return np.flatnonzero(array)
-    if labels is None:
-        return as_units(value, n, "rows", name)
-    place = {label: at for at, label in enumerate(labels)}
-    rows = [place.get(label, label) for label in ([value] if isinstance(value, str) else value)]
-    for at in rows:
-        if isinstance(at, bool) or not isinstance(at, (int, np.integer)):
-            hint = nearest(at, labels).replace("the columns are", "labels are")
-            raise InvalidInput(f"{name}: no row has the index label {shown(at)}{hint}")
-    return as_units(np.array(rows, np.int64), n, "rows", name)
+    if labels is not None:
+        place = {label: at for at, label in enumerate(labels)}
+        value = [
+            place.get(label, label) for label in ([value] if isinstance(value, str) else value)
+        ]
+        for at in value:
+            if not isinstance(at, (int, np.integer)):
+                hint = nearest(at, labels).replace("the columns are", "labels are")
+                raise InvalidInput(f"{name}: no row has the index label {shown(at)}{hint}")
+    return as_units(value, n, "rows", name)
 
 
 def groups_of(X: Any, groups: Any, n: int) -> Groups:

@@ -1,31 +1,41 @@
-"""MMD² as a function of where points are, at their best weights, and its descent by L-BFGS-B with restarts."""
+"""Points that leave their rows: MMD² as a function of where they are, descended by L-BFGS-B with restarts."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ..._validation import Indices, Vector
-from ...active_set import box_weights, simplex_weights
+from ..._validation import Indices, InvalidInput, Vector, shown
+from ...active_set import box_weights
 from ...deadline import Deadline
-from ...distances import Matrix, centre_of, distance_blocks, squared_lengths
-from ...objectives.pairs import spans, spread
+from ...distances import centre_of, evenly, squared_lengths
+from ...objectives.mmd import spans, spread
+from ...result import Result, Status
 from ...similarity import Similarity
-from .sample import Sample
+from ...solvers.loop import Progress
+from ...tables.encode import Encoding
+from ...tables.frames import put_columns
+from .comparison import column_ends
+from .options import PointsOptions, as_ends
+from .rows import Sample
+from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target
+
+if TYPE_CHECKING:
+    from .points import PreparedRows
 
 TILE = 2**17
 """Similarities of a tile."""
-FAR = 1e6
-"""The squared distance between classes, in bandwidths: their similarity is then zero."""
-MEMORY = 20
+APART = 60.0
+"""How far classes lie apart in units of a similarity, which is zero there."""
+STEPS_KEPT = 20
 """Steps that L-BFGS-B remembers."""
 MIN_GAIN = 5e-6
 """The share of the first value that a step must gain, else the points stay."""
-FIRST_EVALUATIONS, ROUND_EVALUATIONS, FEWEST_EVALUATIONS = 500, 150, 40
+FIRST_EVALUATIONS, ROUND_EVALUATIONS, LEAST_EVALUATIONS = 500, 150, 40
 """Evaluations of the first descent and of those after points were put elsewhere, at most; and the
 least for one."""
 ENOUGH, IDLE_ROUNDS = 1e-3, 3
@@ -33,271 +43,385 @@ ENOUGH, IDLE_ROUNDS = 1e-3, 3
 no more."""
 LEAST_WEIGHT = 0.05
 """Weights below this share of the mean weight count as so much in the unit of a point's steps."""
+MAX_SEATS = 4000
+"""Rows among which places for points are looked for, at most."""
+MAX_WORK = 4 * 10**11
+"""Pairs of rows times (columns + 20) that moving may compare, about."""
+MIN_EVALUATIONS, USUAL_EVALUATIONS, MAX_EVALUATIONS = 60, 200, 1000
+"""How often value and gradient are computed, at least, for deciding how many rows are compared, and
+at most."""
+TIME_SHARE = 0.8
+"""The share of what is left of a time limit that moving may take; judging the answer takes the
+rest."""
+SCALES: dict[str, Callable[[float], float]] = {
+    "matern32": lambda gamma: math.sqrt(3.0) * gamma,
+    "matern52": lambda gamma: math.sqrt(5.0) * gamma,
+    "rbf": lambda gamma: math.sqrt(2.0 * gamma),
+}
+"""One over the unit of distance of the similarities whose points can move."""
 
 Tell = Callable[[int, float, Vector], Any]
 
 
-class Slope(NamedTuple):
-    """A similarity s(y, x) as a function of v = -(scale ‖y - x‖)², and h: its gradient in y is -factor h (y - x)."""
-
-    of: Callable[[Any], tuple[Any, Any]]
-    scale: Callable[[float], float]
-    factor: Callable[[float], float]
-
-
-def _rbf(v: Any) -> tuple[Any, Any]:
-    """Compute exp(v), twice."""
-    s = np.exp(v, out=v)
-    return s, s
-
-
-def _matern32(v: Any) -> tuple[Any, Any]:
-    """Compute (1 + r) exp(-r) and exp(-r), r = √(-3v)."""
-    r = np.sqrt(-3.0 * v)
+def similar(squared: Vector, name: str) -> tuple[Vector, Vector]:
+    """Compute s of squared distances ‖y - z‖², and h: the gradient of s in y is -h (y - z)."""
+    if name == "rbf":
+        s = np.exp(-0.5 * squared)
+        return s, s
+    r = np.sqrt(squared)
     fall = np.exp(-r)
-    return (1.0 + r) * fall, fall
+    if name == "matern32":
+        return (1.0 + r) * fall, fall
+    return (1.0 + r + squared / 3.0) * fall, (1.0 + r) * fall / 3.0
 
 
-def _matern52(v: Any) -> tuple[Any, Any]:
-    """Compute (1 + r + r²/3) exp(-r) and (1 + r) exp(-r), r = √(-5v)."""
-    r = np.sqrt(-5.0 * v)
-    fall = np.exp(-r)
-    return (1.0 + r + r * r / 3.0) * fall, (1.0 + r) * fall
+class Places(NamedTuple):
+    """Rows as places, in units of a similarity from a centre; a last column sets classes apart."""
 
+    scale: float
+    centre: Vector
 
-SLOPES = {
-    "matern32": Slope(_matern32, lambda gamma: gamma, lambda gamma: 3.0 * gamma**2),
-    "matern52": Slope(_matern52, lambda gamma: gamma, lambda gamma: 5.0 / 3.0 * gamma**2),
-    "rbf": Slope(_rbf, math.sqrt, lambda gamma: 2.0 * gamma),
-}
-"""Similarities whose points can move: the others have kinks, see means only, or compare what has no
-place."""
+    @classmethod
+    def about(cls, rows: Any, similarity: Similarity) -> "Places":
+        """Take the median of rows for centre, zero of sparse ones."""
+        centre = np.zeros(rows.shape[1]) if sp.issparse(rows) else centre_of(rows)
+        scale = SCALES[similarity.name](float(similarity.gamma or 0.0))
+        return cls(scale, np.asarray(centre, np.float64))
+
+    def of(self, rows: Any, labels: Indices | None = None) -> Any:
+        """Return the places of rows (n, d), (n, d + 1)."""
+        classes = np.zeros((rows.shape[0], 1)) if labels is None else APART * labels[:, None]
+        if sp.issparse(rows):
+            return sp.hstack([self.scale * rows.astype(np.float64), classes], format="csr")
+        return np.hstack([self.scale * (rows - self.centre), classes])
+
+    def rows(self, places: Vector) -> Vector:
+        """Return the rows at some places."""
+        return np.asarray(places[:, :-1] / self.scale + self.centre)
 
 
 @dataclass(frozen=True, eq=False)
 class MovingMMD:
-    """MMD² as a function of where k points are, at their best weights, without its constant.
+    """MMD² as a function of the places of k points, at their best weights, without its constant.
 
         f(Y) = min_w Σ w_i w_j s(y_i, y_j) - 2 Σ w_i t_n s(y_i, x_n),   low <= w <= high, Σ w = 1
 
-    By the envelope theorem the gradient in Y is that at the best w, held fixed. In units of the
-    bandwidth, less the `centre` (m,), `rows` (n, m + 2) are rows z beside ‖z‖² and 1, so that one
-    product with points gives -‖y - z‖², and `sums` (n, m + 1) are t z beside t, so that another
-    gives all sums. `offsets` (k, n) and `own_offsets` (k, k) are what columns that stay, and
-    classes, add to the squared distances; None where there are none.
+    By the envelope theorem the gradient in Y is that at the best w, held fixed. `rows` (n, d + 2)
+    are places z beside ‖z‖² and 1, so that one product with points gives ‖y - z‖², and `weighted`
+    are t times these, so that another gives all sums.
     """
 
-    similarity: Similarity
-    rows: Matrix
-    sums: Matrix
-    centre: Vector
-    offsets: Matrix | None
-    own_offsets: Matrix
-    low: float = 0.0
-    high: float = 1.0
+    name: str
+    rows: Any
+    weighted: Any
+    low: float
+    high: float
 
     @classmethod
     def of(
-        cls,
-        data: Sample,
-        points: Matrix,
-        labels: Indices | None,
-        similarity: Similarity,
-        columns: Indices,
-        bounds: tuple[float, float] = (0.0, 1.0),
+        cls, places: Any, weights: Vector, name: str, low: float = 0.0, high: float = 1.0
     ) -> "MovingMMD":
-        """Make the function for points that begin at rows (k, d) and move in some columns (m,) to stand for `data`."""
-        staying = np.setdiff1d(np.arange(points.shape[1]), columns)
-        centre = np.asarray(centre_of(points[:, columns]), np.float64)
-        scale = SLOPES[similarity.name].scale(float(similarity.gamma or 0.0))
-        X, t = data.rows[:], data.weights / data.weights.sum()
-        z = scale * (dense(X[:, columns]) - centre)
-        own_offsets: Matrix = np.zeros((len(points), len(points)))
-        offsets: Matrix | None = None
-        if staying.size:
-            few = points[:, staying]
-            own_offsets = scale**2 * distance_blocks(few, few)
-            few = sp.csr_array(few) if sp.issparse(X) else few
-            offsets = scale**2 * distance_blocks(few, X[:, staying].astype(np.float64))
-        if labels is not None and data.labels is not None:
-            own_offsets = own_offsets + FAR * (labels[:, None] != labels)
-            offsets = (0.0 if offsets is None else offsets) + FAR * (labels[:, None] != data.labels)
-        sums = np.column_stack([t[:, None] * z, t])
-        return cls(similarity, _with_lengths(z), sums, centre, offsets, own_offsets, *bounds)
+        """Make the function for a target of weighted places (n, d) and a similarity."""
+        rows, shares = _with_lengths(places), (weights / weights.sum())[:, None]
+        weighted = rows.multiply(shares).tocsr() if sp.issparse(rows) else rows * shares
+        return cls(name, rows, weighted, low, high)
 
-    @property
-    def slope(self) -> Slope:
-        """The similarity with its gradient."""
-        return SLOPES[self.similarity.name]
-
-    @property
-    def scale(self) -> float:
-        """The factor that brings places into units of the bandwidth."""
-        return self.slope.scale(float(self.similarity.gamma or 0.0))
-
-    def __call__(self, places: Matrix, start: Vector) -> tuple[float, Vector, Matrix]:
-        """Compute the value, the best weights (k,), and the gradient (k, m), at places (k, m)."""
-        Y = places - self.centre
-        K, own, c, pull, push = self._compared(Y)
+    def __call__(self, Y: Vector, start: Vector) -> tuple[float, Vector, Vector]:
+        """Compute the value, the best weights (k,), and the gradient (k, d), at places (k, d)."""
+        K, own = self.compared(Y, _with_lengths(Y))
+        c, push, pull = self.sums(Y)
         w = box_weights(K, c, self.low, self.high, start)
-        toward = push / self.scale - pull[:, None] * Y  # Σ_n t_n h(y_i, x_n) (x_n - y_i)
+        toward = push - pull[:, None] * Y  # Σ_n t_n h(y_i, x_n) (x_n - y_i)
         away = own @ (w[:, None] * Y) - (own @ w)[:, None] * Y
-        factor = 2.0 * self.slope.factor(float(self.similarity.gamma or 0.0))
-        gradient = np.asarray(factor * w[:, None] * (away - toward))
-        return float(w @ K @ w - 2.0 * (c @ w)), w, gradient
+        return float(w @ K @ w - 2.0 * (c @ w)), w, 2.0 * w[:, None] * (away - toward)
 
-    def quadratic(self, places: Matrix) -> tuple[Vector, Vector]:
-        """Compute the similarities of points to each other, (k, k), and their mean ones to the rows, (k,)."""
-        K, _, c, _, _ = self._compared(places - self.centre)
-        return K, c
+    def compared(self, Y: Vector, rows: Any) -> tuple[Vector, Vector]:
+        """Compute s and h of places and of rows beside ‖z‖² and 1, (k, n) each."""
+        left = np.column_stack([-2.0 * Y, np.ones(len(Y)), squared_lengths(Y)])
+        return similar(np.maximum(left @ rows.T, 0.0), self.name)
 
-    def _compared(self, Y: Matrix) -> tuple[Vector, Vector, Vector, Vector, Matrix]:
-        """Compute similarities and h of points to each other, and Σ t s, Σ t h and Σ t h z over the rows, in tiles."""
-        Z = self.scale * Y
-        left = np.column_stack([2.0 * Z, -np.ones(len(Z)), -squared_lengths(Z)])
-        K, own = self.slope.of(np.minimum(left @ _with_lengths(Z).T - self.own_offsets, 0.0))
-        K = K.copy()  # for rbf it is h as well
-        np.fill_diagonal(K, 1.0)
+    def sums(self, Y: Vector) -> tuple[Vector, Vector, Vector]:
+        """Compute Σ t s, Σ t h z and Σ t h over the rows, in tiles."""
 
-        def work(span: slice) -> tuple[Any, Any]:
-            v = left @ self.rows[span].T
-            if self.offsets is not None:
-                v -= self.offsets[:, span]
-            s, h = self.slope.of(np.minimum(v, 0.0, out=v))
-            return s @ self.sums[span, -1], h @ self.sums[span]
+        def work(span: slice) -> Any:
+            s, h = self.compared(Y, self.rows[span])
+            weighted = self.weighted[span]
+            return np.hstack([h @ weighted, s @ weighted[:, [-1]]])
 
-        tiles = spread(work, spans(len(self.rows), max(1, TILE // len(Z))))
-        c, both = (np.sum(each, axis=0) for each in zip(*tiles, strict=True))
-        return K, own, c, both[:, -1], both[:, :-1]
+        tiles = spread(work, spans(self.rows.shape[0], max(1, TILE // len(Y))))
+        total = np.sum(tiles, axis=0)
+        return total[:, -1], total[:, :-3], total[:, -2]
 
 
-def dense(rows: Any) -> Matrix:
+def _with_lengths(places: Any) -> Any:
+    """Return places z beside ‖z‖² and 1."""
+    lengths = np.stack([squared_lengths(places), np.ones(places.shape[0])], axis=1)
+    if sp.issparse(places):
+        return sp.hstack([places, lengths], format="csr")
+    return np.hstack([places, lengths])
+
+
+class Seats(NamedTuple):
+    """Places where points may be put (n, d), and their mean similarity to the target (n,)."""
+
+    places: Vector
+    means: Vector
+
+
+class Box(NamedTuple):
+    """Between which ends (d,) the entries of places move that are free (k, d)."""
+
+    low: Vector
+    high: Vector
+    free: npt.NDArray[np.bool_]
+
+
+@dataclass(eq=False)
+class Descent:
+    """The way of points from where they begin, and the best places (k, d) and weights (k,) so far.
+
+    Values are in units of the `first` one. A point of weight w moves in units of 1 / √w: the Hessian
+    of its place grows with w.
+    """
+
+    problem: MovingMMD
+    places: Vector
+    weights: Vector
+    box: Box
+    first: float
+    until: Deadline
+    tell: Tell | None = None
+    stopped: Status = Status.FINISHED
+    value: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.base = self.problem(self.places, self.weights)[0]
+        self.history = [self.value]
+
+    def search(self, evaluations: int, seats: Seats | None, rng: np.random.Generator) -> None:
+        """Descend from the first places, then from others near the best ones while that helps and work is left."""
+        if not self.box.free.any():
+            return
+        idle, even = 0, np.full(len(self.weights), 1.0 / len(self.weights))
+        most = min(evaluations, FIRST_EVALUATIONS)
+        left = evaluations - self._descend(self.places, self.weights, most)
+        while seats is not None and left >= LEAST_EVALUATIONS and idle < IDLE_ROUNDS:
+            if self.stopped is not Status.FINISHED:
+                return
+            start, before = self._reseated(seats, rng), self.value
+            weights = self.problem(start, even)[1]
+            left -= 3 + self._descend(start, weights, min(left, ROUND_EVALUATIONS))
+            idle = 0 if self.value < before * (1.0 - ENOUGH) else idle + 1
+
+    def _descend(self, start: Vector, weights: Vector, most: int) -> int:
+        """Run L-BFGS-B from some places, and return how often value and gradient were computed."""
+        # here: SciPy's optimisers take a third of a second to import, and few calls move points
+        from scipy.optimize import minimize
+
+        low, high, free = self.box
+        stiff = np.sqrt(np.maximum(len(weights) * weights, LEAST_WEIGHT))
+        scale = np.broadcast_to(stiff[:, None], start.shape)[free]
+        latest = weights
+
+        def value(flat: Vector) -> tuple[float, Vector]:
+            nonlocal latest
+            places = start.copy()
+            places[free] = flat / scale
+            f, latest, slope = self.problem(places, latest)
+            f = (f - self.base) / self.first + 1.0
+            if f < self.value:
+                self.places, self.value, self.weights = places, f, latest
+            return f, slope[free] / (self.first * scale)
+
+        def step(flat: Vector) -> None:
+            self.history.append(self.value)
+            if self.until.passed:
+                self.stopped = Status.TIME_LIMIT
+            if self.tell is not None and self.tell(len(self.history) - 1, self.value, self.weights):
+                self.stopped = Status.CALLBACK
+            if self.stopped is not Status.FINISHED:
+                raise StopIteration
+
+        ends = [np.broadcast_to(end, start.shape)[free] * scale for end in (low, high)]
+        options: dict[str, Any] = {"maxiter": most, "maxfun": most, "maxcor": STEPS_KEPT}
+        options |= {"ftol": MIN_GAIN, "gtol": 0.0}
+        how = {"method": "L-BFGS-B", "bounds": np.transpose(ends), "options": options}
+        return int(minimize(value, scale * start[free], jac=True, callback=step, **how).nfev)
+
+    def _reseated(self, seats: Seats, rng: np.random.Generator) -> Vector:
+        """Put a point elsewhere, where it is missed most.
+
+        That is the row of its class with the largest witness function, Σ_n t_n s(x, x_n) - Σ_i w_i
+        s(x, y_i), of the others.
+        """
+        movers = np.flatnonzero(self.box.free[:, :-1].all(axis=1))
+        point, places = rng.choice(movers), self.places.copy()
+        stay = np.arange(len(places)) != point
+        S, _ = self.problem.compared(seats.places, _with_lengths(places[stay]))
+        witness = seats.means - S @ self.weights[stay]
+        kindred = seats.places[:, -1] == places[point, -1]
+        at = int(np.argmax(np.where(kindred, witness, -np.inf)))
+        places[point, :-1] = np.clip(seats.places[at], self.box.low, self.box.high)[:-1]
+        return places
+
+
+class MovingColumns(NamedTuple):
+    """The encoded columns that move (m,), their places in X, and their box in the units of X, (m,) each.
+
+    `flags` are the columns that say where a number was missing, -1 where there is none; `shift` is
+    what was subtracted from numbers.
+    """
+
+    columns: Indices
+    places: list[int]
+    flags: list[int]
+    shift: Vector
+    low: Vector
+    high: Vector
+
+    @classmethod
+    def of(cls, X: Any, rows: Any, encoding: Encoding | None, move: Any) -> "MovingColumns":
+        """Find the columns of X that move, and the box in which they do: that of encoded rows, the user's, or none."""
+        if sp.issparse(X):
+            raise InvalidInput(f"move needs a dense array or a table, got a {type(X).__name__}")
+        movable = [(j, j, j, -1) for j in range(rows.shape[1])]
+        movable = movable if encoding is None else encoding.movable
+        if not movable:
+            raise InvalidInput(
+                "move needs a column of numbers: categories and dates never move, and X has no other"
+            )
+        columns, names, places, flags = map(list, zip(*movable, strict=True))
+        shift = np.zeros(len(columns))
+        if encoding is not None and encoding.shift is not None:
+            shift = encoding.shift[columns]
+        low, high = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
+        if not isinstance(move, str):
+            low, high = (np.asarray(end, np.float64)[columns] + shift for end in column_ends(rows))
+        if isinstance(move, Mapping):
+            for name, pair in move.items():
+                if name not in names:
+                    raise InvalidInput(
+                        f"move: no column of numbers is called {shown(name)}; there are"
+                        f" {shown(names)}"
+                    )
+                low[names.index(name)], high[names.index(name)] = as_ends(pair)
+        elif not isinstance(move, (str, bool, np.bool_)):
+            low, high = as_ends(move, len(names))
+        return cls(np.array(columns), places, flags, shift, low, high)
+
+    def missing(self, rows: Vector) -> npt.NDArray[np.bool_]:
+        """Find which numbers of encoded rows (k, d) were missing, (k, m)."""
+        flagged = rows[:, self.flags] > 0
+        return np.asarray(flagged & (np.array(self.flags) >= 0))
+
+    def ends(self, width: int) -> Vector:
+        """Return the box as two encoded rows, (2, width)."""
+        ends = np.repeat([[-np.inf], [np.inf]], width, axis=1)
+        ends[:, self.columns] = np.array([self.low, self.high]) - self.shift
+        return ends
+
+    def put(self, rows: Any, numbers: Vector, missing: npt.NDArray[np.bool_]) -> Any:
+        """Put encoded numbers (k, m) into rows of the user; what is missing stays so."""
+        numbers = np.clip(numbers + self.shift, self.low, self.high)
+        numbers = np.where(missing, np.nan, numbers)
+        return put_columns(rows, {place: numbers[:, at] for at, place in enumerate(self.places)})
+
+
+def move_points(
+    result: Result,
+    solution: Result,
+    target: Target,
+    prepared: "PreparedRows",
+    options: PointsOptions,
+    rng: np.random.Generator,
+) -> Result:
+    """Move points away from their rows, which `indices` goes on to name, where they stand better for the target.
+
+    `solution` is the result on candidates, `result` that on rows of X.
+    """
+    sample, comparison, entry = prepared.sample, prepared.comparison, prepared.input
+    F, every = target.F, np.arange(len(result.indices))
+    at = solution.indices[np.argsort(sample.first[target.candidates[solution.indices]])]
+    own = sample.take(target.candidates[at]).loaded()
+    rows, bounds = dense(own.rows), options.weights(len(every))
+    moving = MovingColumns.of(prepared.X, entry.rows, entry.encoding, options.move)
+    columns, missing = moving.columns, moving.missing(rows)
+    space = Places.about(own.rows, F.similarity)
+    start = space.of(rows, own.labels)
+    low, high = space.of(dense(comparison.scaled(moving.ends(rows.shape[1]))))
+    stays = np.isin(result.indices, prepared.limits.include)
+    free = np.zeros(start.shape, bool)
+    free[:, columns] = ~missing & ~stays[:, None]
+    start = np.where(free, np.clip(start, low, high), start)
+
+    def judge(places: Vector) -> tuple[Vector, float, float]:
+        here: Any = space.rows(places)
+        here = sp.csr_array(here) if sp.issparse(own.rows) else here
+        there = target.at(here, own.labels)
+        weights = box_weights(there.F.cross(every, every), there.F.mean, *bounds, first_weights)
+        return weights, *there.judge(every, weights)
+
+    def tell(count: int, share: float, weights: Vector) -> Any:
+        p = np.zeros(F.space.size)
+        p[at] = weights
+        seconds = options.deadline.elapsed()
+        return options.callback(Progress(count, p, share * first, share * first, None, seconds))
+
+    first_weights = np.asarray(result.weights)
+    weights, first, error = judge(start)
+    until = options.deadline.share(TIME_SHARE)
+    data, evaluations, note = _compared_rows(target, len(every), options, until, rng)
+    there = space.of(data.rows[:], data.labels)
+    problem = MovingMMD.of(there, data.weights, F.similarity.name, *bounds)
+    how = Box(low, high, free), max(first, 1e-14), until, None if options.callback is None else tell
+    descent = Descent(problem, start, weights, *how)
+    seats = None
+    if free[:, :-1].all(axis=1).any():
+        some = evenly(F.space.size, MAX_SEATS)
+        labels = None if F.labels is None else F.labels[some]
+        seats = Seats(space.of(dense(F.rows[some]), labels), F.mean[some])
+    descent.search(evaluations, seats, rng)
+    places, way = descent.places, first * np.asarray(descent.history)
+    best, value, last_error = judge(places)
+    if value <= first:
+        weights, error = best, last_error
+    else:
+        places, value, way = start, first, way[:1]
+        note = "no move was better than the rows themselves"
+    numbers = comparison.unscaled(space.rows(places)[:, columns], columns)
+    kept = entry.rows[entry.at(result.indices[stays], "include")]
+    numbers[stays] = dense(kept)[:, columns]  # as they were, without any rounding
+    return replace(
+        result,
+        rows=moving.put(result.rows, numbers, missing),
+        weights=weights,
+        value=value,
+        value_se=error,
+        bound=None,
+        status=descent.stopped if result.success else result.status,
+        history=np.maximum([*result.history, *way[:-1], value], value),
+        n_iter=result.n_iter + len(way),
+        seconds=options.deadline.elapsed(),
+        note="; ".join(filter(None, (result.note, note))),
+    )
+
+
+def dense(rows: Any) -> Vector:
     """Return rows as an array of float64."""
     return np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
 
 
-def _with_lengths(Z: Matrix) -> Matrix:
-    """Return rows z beside ‖z‖² and 1."""
-    return np.column_stack([Z, squared_lengths(Z), np.ones(len(Z))])
-
-
-class Box(NamedTuple):
-    """Columns in which points move (m,), between which ends (m,), and which entries of the points stay, (k, m)."""
-
-    columns: Indices
-    low: Vector
-    high: Vector
-    fixed: npt.NDArray[np.bool_]
-
-
-class Seats(NamedTuple):
-    """Rows where points may be put (n, m), their mean similarity to the target (n,), and which points (n, k)."""
-
-    rows: Matrix
-    means: Vector
-    open: npt.NDArray[np.bool_]
-
-
-class _Stop(Exception):  # noqa: N818 - an end, not an error
-    """The descent ends early."""
-
-
-class Descent:
-    """The best places so far, with value and weights, and the way there.
-
-    Values are in units of the first one.
-
-    A point of weight w moves in units of 1 / √w bandwidths: the Hessian of its place grows with w.
-    """
-
-    def __init__(
-        self, problem: MovingMMD, start: Matrix, weights: Vector, unit: float, box: Box
-    ) -> None:
-        self.problem, self.box, self.moves = problem, box, ~box.fixed
-        self.places, self.value, self.weights = start, 1.0, weights
-        self.unit, self.base = max(unit, 1e-14), problem(start, weights)[0]
-        self.history, self.stopped = [1.0], ""
-
-    def search(
-        self, evaluations: int, seats: Seats | None, rng: Any, until: Deadline, tell: Tell | None
-    ) -> None:
-        """Descend from the first places, then from others near the best ones while that helps and work is left."""
-        if not self.moves.any():
-            return
-        idle, most = 0, min(evaluations, FIRST_EVALUATIONS)
-        try:
-            left = evaluations - self._descend(self.places, self.weights, most, until, tell)
-            while seats is not None and left >= FEWEST_EVALUATIONS and idle < IDLE_ROUNDS:
-                before, most = self.value, min(left, ROUND_EVALUATIONS)
-                left -= 1 + self._descend(*self._reseated(seats, rng), most, until, tell)
-                idle = 0 if self.value < before * (1.0 - ENOUGH) else idle + 1
-        except _Stop:
-            pass
-
-    def _descend(
-        self, start: Matrix, weights: Vector, most: int, until: Deadline, tell: Tell | None
-    ) -> int:
-        """Run L-BFGS-B from some places, and return how often value and gradient were computed."""
-        # here: SciPy's optimisers take a third of a second to import, and few calls move points
-        from scipy.optimize import minimize as descend
-
-        stiff = np.sqrt(np.maximum(len(weights) * weights, LEAST_WEIGHT))
-        scale = self.problem.scale * np.broadcast_to(stiff[:, None], start.shape)[self.moves]
-        last, count = weights, 0
-
-        def value(flat: Vector) -> tuple[float, Vector]:
-            nonlocal last, count
-            if until.passed:
-                self.stopped = "time"
-                raise _Stop
-            places = start.copy()
-            places[self.moves] = flat / scale
-            f, last, slope = self.problem(places, last)
-            count += 1
-            scaled = (f - self.base) / self.unit + 1.0
-            if scaled < self.value:
-                self.places, self.value, self.weights = places, scaled, last
-            return scaled, slope[self.moves] / (self.unit * scale)
-
-        def step(flat: Vector) -> None:
-            self.history.append(self.value)
-            if tell is not None and tell(len(self.history) - 1, self.value, self.weights):
-                self.stopped = "callback"
-                raise _Stop
-
-        ends = np.broadcast_arrays(self.box.low, self.box.high, start)[:2]
-        bounds = np.column_stack([end[self.moves] * scale for end in ends])
-        options = {"maxiter": most, "maxfun": most, "maxcor": MEMORY, "ftol": MIN_GAIN, "gtol": 0.0}
-        how = {"method": "L-BFGS-B", "bounds": bounds, "callback": step, "options": options}
-        descend(value, scale * start[self.moves], jac=True, **how)
-        return count
-
-    def _reseated(self, seats: Seats, rng: np.random.Generator) -> tuple[Matrix, Vector]:
-        """Put a point and the most similar one of its class elsewhere, and weigh all points anew.
-
-        Each goes where it is missed most: to the row of its class with the largest witness
-        function, Σ_n t_n s(x, x_n) - Σ_i w_i s(x, y_i), of the others.
-        """
-        problem, places = self.problem, self.places.copy()
-        K, c = problem.quadratic(places)
-        S = problem.similarity(seats.rows, places) * seats.open
-        movers = np.flatnonzero(self.moves.all(axis=1))
-        if not movers.size:
-            raise _Stop
-        first = int(rng.choice(movers))
-        kin = movers[(movers != first) & (problem.own_offsets[first, movers] < FAR)]
-        out = [first, *kin[np.argsort(-K[first, kin], kind="stable")[:1]].tolist()]
-        stay = np.setdiff1d(np.arange(len(K)), out)
-        for point in out:
-            witness = seats.means.copy()
-            if len(stay):
-                witness -= S[:, stay] @ simplex_weights(K[np.ix_(stay, stay)], c[stay])
-            at = int(np.argmax(np.where(seats.open[:, point], witness, -np.inf)))
-            K[point, stay] = K[stay, point] = S[at, stay]
-            S[:, point] = problem.similarity(seats.rows, seats.rows[[at]])[:, 0]
-            S[:, point] *= seats.open[:, point]
-            c[point] = seats.means[at]
-            stay = np.append(stay, point)
-            places[point] = np.clip(seats.rows[at], self.box.low, self.box.high)
-        even = np.full(len(K), 1.0 / len(K))
-        return places, box_weights(K, c, problem.low, problem.high, even)
+def _compared_rows(
+    target: Target, k: int, options: PointsOptions, until: Deadline, rng: np.random.Generator
+) -> tuple[Sample, int, str]:
+    """Choose the rows with which k moving points are compared, how often that is done, and say so."""
+    assert target.rows is not None  # noqa: S101 - targets of rows in memory
+    data, note = target.rows.data, "the points moved away from the rows that `indices` names"
+    n, d = data.rows.shape
+    pairs = min(MAX_WORK, CANDIDATE_WORK_PER_SECOND * max(until.left(), 0.0)) / (k * (d + 20))
+    most = int(min(pairs / USUAL_EVALUATIONS, options.max_memory / (128 * d)))
+    count = min(max(most, MIN_SAMPLED), n)
+    if count < n:
+        data = data.take(np.sort(rng.choice(n, count, replace=False)))
+        note += f", by {count} of {n} rows, drawn at random"
+    return data, int(np.clip(pairs / count, MIN_EVALUATIONS, MAX_EVALUATIONS)), note

@@ -18,7 +18,7 @@ from ..._validation import Indices, Vector
 from ...row_blocks import merged_in_tree
 from ...tables.frames import stacked, take_rows
 from ...tables.source import Block
-from .sample import Sample
+from .rows import Sample
 from .second_pass import PointsPlan
 
 LEAF_ROWS = 1024
@@ -88,10 +88,7 @@ class Coreset:
             rows=stacked([one.rows for one in samples]),
             weights=np.concatenate([one.weights * (one.total / (total or 1.0)) for one in samples]),
             first=np.concatenate(
-                [
-                    one.at(np.arange(len(one.weights))) + start
-                    for one, start in zip(samples, starts, strict=True)
-                ]
+                [one.first + start for one, start in zip(samples, starts, strict=True)]
             ),
             labels=np.concatenate(labels) if labels else None,
             size=size,

@@ -59,6 +59,15 @@ def as_gamma(value: Any, name: str) -> Any:
     return value
 
 
+def as_standardize(value: Any, name: str) -> Any:
+    """Whether columns are scaled, or "auto"."""
+    if isinstance(value, str) and value == "auto":
+        return value
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidInput(f"standardize must be 'auto', True or False, got {shown(value)}", name)
+    return bool(value)
+
+
 def as_ends(pair: Any, width: int | tuple[()] = ()) -> tuple[Vector, Vector]:
     """Two ends, low <= high, each a number or (width,) of them; infinite ones are none."""
     try:
@@ -228,6 +237,7 @@ class PointsOptions(Options):
         "arrays and sparse matrices as they are; so the command scales csv and parquet files, and "
         'not npy. "auto" never scales codes (hamming) or what a function compares. Categories are '
         "never scaled. `note` says if columns were scaled.",
+        as_standardize,
     )
     solver: str = option(
         "auto",
@@ -283,8 +293,12 @@ class PointsOptions(Options):
             own = Fix("sample_weight")
             words = f"target_weight needs a target: the weights of the rows of X are {own}"
             raise InvalidInput(words, "target_weight", [own])
-        if self.target is not None and self.precomputed:
-            raise InvalidInput("target needs rows to compare, got similarity='precomputed'")
+        if self.precomputed:
+            rows = {"target": self.target is not None, "standardize": self.standardize is True}
+            rows |= {"columns": self.columns is not None, "missing": self.missing != "error"}
+            for name in (name for name, asked in rows.items() if asked):
+                words = f"{name} needs rows to compare, got similarity='precomputed'"
+                raise InvalidInput(words, name)
         smooth = isinstance(self.similarity, str) and self.similarity in SMOOTH
         if self.moves and not smooth:
             name = "a function" if callable(self.similarity) else repr(self.similarity)

@@ -1,15 +1,32 @@
-"""k weighted rows that stand for a whole data set."""
+"""k weighted rows that stand for a whole data set: rows made ready, the search, the answer in terms of X."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..._validation import Indices, InvalidInput, gathered
+from ..._validation import Indices, InvalidInput, as_generator, as_integer, gathered, renamed
+from ...constraints.groups import Groups
 from ...options import takes
 from ...result import Result
-from ...tables.frames import height
-from .blocks import choose_points
+from ...similarity import from_matrix
+from ...tables.frames import height, index_of, take_rows
+from ...tables.source import is_lazy, source_of
+from ...threads import own_threads
+from .blocks import points_in_blocks
+from .comparison import MEANS_ONLY, STANDARDIZED, Comparison, standardizes, with_bandwidth
+from .explain import Source
+from .limits import Limits, by_position, groups_of
+from .moving import move_points
 from .options import PointsOptions
+from .rows import RowInput, Sample, as_gram, read_rows
+from .target import Answer, target_of
+from .units import choose_units
+
+BYTES_PER_ROW, BYTES_PER_LABEL_OR_WEIGHT = 24, 8
+"""Bytes for each row of X that indices and the answer take, and for each of labels and weights."""
+NOT_FOR_A_SPLIT = ("equal_weights", "max_weight", "min_weight", "move", "sample_weight")
+"""Options of `points` that a split leaves no choice about: its rows count alike, and stay rows."""
 
 
 @takes(PointsOptions)
@@ -74,10 +91,6 @@ def points(X: Any, k: int, **options: Any) -> Result:
         return choose_points(X, k, checked).result
 
 
-NOT_FOR_A_SPLIT = ("equal_weights", "max_weight", "min_weight", "move", "sample_weight")
-"""Options of `points` that a split leaves no choice about: its rows count alike, and stay rows."""
-
-
 def split_evenly(X: Any, k: int, **options: Any) -> tuple[Indices, Indices]:
     """Cut the rows of X into two parts of nearly equal distribution, the second with k rows.
 
@@ -125,3 +138,133 @@ def split_evenly(X: Any, k: int, **options: Any) -> tuple[Indices, Indices]:
             f"k must be below the number of rows, {n}, so that a first part is left, got {k}"
         )
     return np.setdiff1d(np.arange(n), second), second
+
+
+def choose_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> Answer:
+    """Choose points of rows in memory or in blocks; what fits into half of the memory is gathered.
+
+    With `most` False a k above the distinct rows means all of them.
+    """
+    if not is_lazy(X):
+        return solve_points(gathered(X), k, options, most)
+    k = as_integer(k, "k", 1)
+    source = source_of(X, options.labels, options.sample_weight)
+    whole = source.whole(options.max_memory // 2)
+    if whole is None:
+        with own_threads():
+            return points_in_blocks(source, k, options, most)
+    roles = {"labels": whole.y, "sample_weight": whole.weight}
+    roles = {name: x for name, x in roles.items() if not isinstance(getattr(options, name), str)}
+    options = by_position(height(whole.X), options.replace(**roles))
+    return solve_points(whole.X, k, options, most)
+
+
+def solve_points(X: Any, k: int, options: PointsOptions, most: bool = True) -> Answer:
+    """Choose points of rows in memory."""
+    rng, seed = as_generator(options.rng)
+    with own_threads():
+        prepared = prepare(X, k, options, rng, most)
+        k = k if most else min(k, len(prepared.sample.weights))
+        return prepared.solve(k, options, rng, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRows:
+    """Rows as they are compared: those to choose from, the `target` to stand for, and what limits the choice.
+
+    `units` are those of the rows of X where whole units are chosen.
+    """
+
+    X: Any
+    input: RowInput
+    limits: Limits
+    units: Groups | None
+    sample: Sample
+    target: Sample
+    comparison: Comparison
+    notes: list[str]
+
+    def solve(
+        self, k: int, options: PointsOptions, rng: np.random.Generator, seed: int | None
+    ) -> Answer:
+        """Choose k points, and say what they are in X."""
+        if self.units is None:
+            answer = self._choose(k, options, rng)
+        else:
+            how = self.limits, self.comparison.similarity, options, rng, self.notes
+            answer = choose_units(self.input, self.sample, self.units, k, *how)
+        indices, labels = answer.result.indices, index_of(self.X)
+        X = gathered(options.target) if self.input.others else self.X
+        result = replace(
+            answer.result,
+            rows=None if options.precomputed else take_rows(self.X, indices),
+            labels=None if labels is None else labels[indices],
+            compared=None if options.precomputed else self.comparison,
+            source=Source.of(X, self.input, self.comparison),
+            seed=seed,
+        )
+        if options.moves:
+            result = move_points(result, answer.solution, answer.target, self, options, rng)
+        return answer._replace(result=replace(result, seconds=options.deadline.elapsed()))
+
+    def _choose(self, k: int, options: PointsOptions, rng: np.random.Generator) -> Answer:
+        """Choose k rows."""
+        sample, similarity = self.sample, self.comparison.similarity
+        k = as_integer(k, "k", 1, len(sample.weights), "distinct rows")
+        target = target_of(sample, self.target, similarity, k, options, rng, self.limits)
+        rows = sample.first[target.candidates]
+        C = self.limits.constraint(target.F.space, min(k, len(rows)), rows, options)
+        return Answer.of(target, sample, C, options, rng, self.notes)
+
+
+def prepare(
+    X: Any, k: int, options: PointsOptions, rng: np.random.Generator, most: bool = True
+) -> PreparedRows:
+    """Make rows ready to be compared; `rng` is left as it is."""
+    k = as_integer(k, "k", 1)
+    scales, comparison, rows = standardizes(X, options), Comparison(options.similarity), X
+    if options.precomputed:
+        gram = as_gram(X)
+        comparison, rows = Comparison(from_matrix(gram)), np.arange(len(gram))[:, None]
+    entry = read_rows(rows, options, scales)
+    if not entry.n:
+        raise InvalidInput("X must have at least one row, got none")
+    limits, units = Limits.of(X, entry.n, options), None
+    always = entry.at(limits.include, "include")
+    kinds = limits.kinds(entry.n, entry.others)
+    if options.units is not None:
+        options.refuse("move", "target", road="units; they are kept as they are and stand for X")
+        with renamed(groups="units"):
+            units = groups_of(X, options.units, entry.n)
+        kinds, always = units.codes, always[:0]
+    sample = Sample.of(entry, always)
+    sample, unmerged = sample.merged(kinds[sample.first], options.deadline)
+    distinct = len(entry.split(sample)[0].weights)
+    k = k if most and units is None else min(k, distinct)
+    k = as_integer(k, "k", 1, distinct, "distinct rows")
+    check_memory(k, sample.size, options)
+    comparison = comparison._replace(encoding=entry.encoding)
+    if scales:
+        comparison = comparison.standardized_by(sample)
+        sample = replace(sample, rows=comparison.view(sample.rows))
+    sample, comparison, note = with_bandwidth(sample, comparison, k, options, rng)
+    scaled = scales and (entry.encoding is None or entry.encoding.numbers > 0)
+    means = "" if callable(options.similarity) else MEANS_ONLY.get(options.similarity, "")
+    notes = [STANDARDIZED if scaled else "", *entry.notes, note, means, unmerged]
+    return PreparedRows(X, entry, limits, units, *entry.split(sample), comparison, notes)
+
+
+def check_memory(k: int, n: int, options: PointsOptions) -> None:
+    """Refuse a limit on memory in which not even the least that is kept fits."""
+    roles = [one for one in (options.labels, options.sample_weight) if one is not None]
+    each, memory = BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * len(roles), options.max_memory
+    if 8 * k * k > memory:
+        raise InvalidInput(
+            f"max_memory must hold k = {k} columns of at least {k} similarities, {8 * k * k} bytes,"
+            f" got {memory}"
+        )
+    if each * n > memory:
+        raise InvalidInput(
+            f"max_memory must hold {each} bytes for each of the {n} rows, {each * n} bytes, got"
+            f" {memory}"
+        )

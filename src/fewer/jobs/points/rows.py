@@ -1,4 +1,4 @@
-"""Rows as users hand them in, checked and encoded: those of X, and below them those of another target."""
+"""Rows as users hand them in, checked and encoded, and the distinct ones of them with their weights."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +12,7 @@ from ..._validation import (
     Indices,
     InvalidInput,
     Vector,
+    as_array,
     as_numbers,
     as_weights,
     gathered,
@@ -19,65 +20,64 @@ from ..._validation import (
     library_of,
     read,
     shown,
-    unmasked,
 )
-from ...bandwidths import largest
 from ...codes import as_csr
-from ...similarity import require_semidefinite, similarity_of
+from ...deadline import Deadline
+from ...distances import row_slices
+from ...lazy_rows import some_rows
+from ...similarity import require_semidefinite
 from ...tables.column import Column, Table, below, below_array, role
 from ...tables.encode import Encoding, encoded
 from ...tables.frames import height, is_table
 from ...tables.missing import refuse_missing
 from ...tables.schema import RULES, Schema
 from ...tables.source import Block
-from .options import GROUP_LIMITS, PointsOptions
-from .sample import Sample
+from .options import GROUP_LIMITS, SPARSE, PointsOptions
 
-MAX_FLOAT_CLASSES, MIN_ROWS_PER_FLOAT_CLASS = 20, 10
-"""Different floats beyond which they are no labels where they have fractions, or fewer rows for
-each than this."""
+MAX_FLOAT_CLASSES = 20
+"""Different floats beyond which they are no labels where they have fractions."""
+LEAST_SIZE, LARGEST_SIZE = 1e-70, 1e70
+"""Sizes of rows whose fourth powers keep clear of overflow and underflow."""
 PRECISIONS = (np.float32, np.float64)
 ROLES = ("labels", "sample_weight", "groups", "units")
 """Options that may name a column of a table, which is then not compared."""
 OF_ROWS = ("labels", "sample_weight")
 """Those of them whose missing values are treated with the row's."""
 SHAPE = "X must have shape (rows, columns) with at least one of each, got"
+MERGING_TIME_SHARE, MIN_MERGING_SECONDS = 0.2, 0.05
+"""The share of a time limit that looking for equal rows may take, and the seconds under any limit.
+"""
+SECONDS_PER_ENTRY, SECONDS_PER_ROW = 2e-8, 4e-7
+"""What hashing and comparing takes, for deciding whether a time limit allows it."""
+MAX_SORTED_ENTRIES = 5 * 10**5
+"""Entries of a table up to which its rows are sorted, so that their order does not matter; beyond,
+they are hashed."""
+KIND_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
 class RowInput:
-    """Encoded rows (M, d) of X and, below these, of another target, which rows they are, and how they were encoded.
+    """Encoded rows (M, d) of the `n` rows of X and, below these, of `others` rows of another target.
 
-    `kept` (M,) are positions among the `size` rows of both, None where these are all. `labels` (M,)
-    are codes of `classes`, `weights` (M,) belong to the rows, `top` is the largest |x_ij|. Of a
-    target `mass` (others,) are the weights of all its rows.
+    `kept` (M,) are their positions among all of them, `weights` (M,) what each counts, `labels`
+    (M,) codes of `classes`. `total` is the weight of the rows to stand for.
     """
 
     rows: Any
-    size: int
-    top: float | None = None
+    kept: Indices
+    weights: Vector
+    n: int
+    total: float
+    others: int = 0
     labels: Indices | None = None
     classes: npt.NDArray[Any] | None = None
-    weights: Any = None
-    kept: Indices | None = None
     encoding: Encoding | None = None
     notes: tuple[str, ...] = ()
-    mass: Vector | None = None
-
-    @property
-    def others(self) -> int:
-        """The number of rows of the target where it is another set."""
-        return 0 if self.mass is None else len(self.mass)
-
-    @property
-    def n(self) -> int:
-        """The number of rows of X."""
-        return self.size - self.others
 
     def at(self, rows: Indices, name: str) -> Indices:
         """Find where rows of X, which an option names, are among those that are compared."""
-        if self.kept is None:
-            return rows
         at = np.minimum(np.searchsorted(self.kept, rows), len(self.kept) - 1)
         gone = rows[self.kept[at] != rows]
         if gone.size:
@@ -86,22 +86,74 @@ class RowInput:
             )
         return at
 
-    def split(self, sample: Sample) -> tuple[Sample, Sample]:
+    def split(self, sample: "Sample") -> tuple["Sample", "Sample"]:
         """Split a sample into the rows to choose from and those to stand for: twice itself without a target."""
-        if self.mass is None:
+        if not self.others:
             return sample, sample
-        first = sample.at(np.arange(len(sample.weights)))
-        own = sample.take(np.flatnonzero(first < self.n))
-        target = sample.take(np.flatnonzero(first >= self.n))
-        for part, name in ((own, "X"), (target, "the target")):
+        of_x, parts = sample.first < self.n, []
+        for mine, size, name in ((of_x, self.n, "X"), (~of_x, self.others, "the target")):
+            part = sample.take(np.flatnonzero(mine))
             if not len(part.weights):
                 fix = Fix("missing", "drop")
                 raise InvalidInput(f"{fix} leaves no row of {name}", fixes=[fix])
-        mass = (
-            self.mass if self.kept is None else self.mass[self.kept[self.kept >= self.n] - self.n]
+            parts.append(replace(part, size=size, weights=part.weights / part.weights.sum()))
+        return parts[0], parts[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Distinct rows (M, d) with weights (M,) of sum 1; `first` (M,) are their positions among `size` rows.
+
+    `labels` (M,) are codes of `classes`, or None. The weights are shares of `total`.
+    """
+
+    rows: Any
+    weights: Vector
+    first: Indices
+    size: int
+    labels: Indices | None = None
+    classes: npt.NDArray[Any] | None = None
+    total: float = 0.0
+
+    @classmethod
+    def of(cls, entry: RowInput, always: Indices) -> "Sample":
+        """Take the rows that have weight, and the rows `always` even without any."""
+        shares = as_weights(entry.weights, len(entry.kept), "sample_weight")
+        size = entry.n + entry.others
+        labels = entry.labels, entry.classes
+        sample = cls(entry.rows, shares, entry.kept, size, *labels, entry.total)
+        used = shares > 0
+        used[always] = True
+        return sample.take(np.flatnonzero(used))
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes of the labels, 1 where there are none."""
+        return 1 if self.classes is None else len(self.classes)
+
+    def take(self, index: Indices, weights: Vector | None = None) -> "Sample":
+        """Take some of the rows, with their weights or with others."""
+        return replace(
+            self,
+            rows=some_rows(self.rows, index),
+            weights=self.weights[index] if weights is None else weights,
+            first=self.first[index],
+            labels=None if self.labels is None else self.labels[index],
         )
-        total = float(mass.sum())
-        return own.as_shares(self.n, total), target.as_shares(self.others, total)
+
+    def loaded(self) -> "Sample":
+        """Return the rows as an array or CSR."""
+        return replace(self, rows=self.rows[:])
+
+    def merged(self, kinds: Indices, deadline: Deadline) -> tuple["Sample", str]:
+        """Merge equal rows of one kind and label; where there is no time to compare them, a note says so."""
+        n, d = self.rows.shape
+        allowed = max(MERGING_TIME_SHARE * deadline.seconds, MIN_MERGING_SECONDS)
+        if n * (d * SECONDS_PER_ENTRY + SECONDS_PER_ROW) > allowed:
+            return self, "equal rows were not merged within the time limit"
+        if self.labels is not None:
+            kinds = kinds + self.labels * (int(kinds.max()) + 1)
+        return self.take(*merge_equal_rows(self.rows, kinds, self.weights)), ""
 
 
 def read_rows(X: Any, options: PointsOptions, scales: bool) -> RowInput:
@@ -109,14 +161,7 @@ def read_rows(X: Any, options: PointsOptions, scales: bool) -> RowInput:
 
     `scales` says if that is scaled.
     """
-    if options.target is not None:
-        return _read_both(X, options, scales)
-    if not options.precomputed:
-        return _read(X, options, scales)
-    if options.columns is not None or options.missing != "error":
-        raise InvalidInput("columns and missing are about rows, got similarity='precomputed'")
-    rows = np.arange(len(as_gram(X)))[:, None]
-    return _with_labels(RowInput(rows, len(rows), weights=options.sample_weight), options.labels)
+    return (_read if options.target is None else _read_both)(X, options, scales)
 
 
 def is_encoded(X: Any, options: PointsOptions) -> bool:
@@ -134,37 +179,41 @@ def is_encoded(X: Any, options: PointsOptions) -> bool:
 
 def _read(X: Any, options: PointsOptions, scales: bool) -> RowInput:
     """Read rows; labels and weights that are columns belong to them."""
-    sparse = similarity_of(options.similarity).sparse
+    sparse = options.similarity in SPARSE
     labels: Any = options.labels
     weights: Any = options.sample_weight
+    source: Any = Table.of(X) if is_frame(X) else X
+    columns = {name: role(source, getattr(options, name), name) for name in ROLES}
+    named = {name: column for name, column in columns.items() if column is not None}
+    encoding: Encoding | None = None
+    notes: list[str] = []
     if not is_encoded(X, options):
-        for option in ROLES:
-            role(X, getattr(options, option), option)
-        rows, top = finite_rows(X, sparse)
-        return _with_labels(RowInput(rows, rows.shape[0], top, weights=weights), labels)
-    table = Table.of(X)
-    if 0 in table.shape:
-        raise InvalidInput(f"{SHAPE} {table.shape}")
-    source = table if is_frame(X) else X
-    columns = {option: role(source, getattr(options, option), option) for option in ROLES}
-    named = {option: column for option, column in columns.items() if column is not None}
-    own = {option: column.name for option, column in named.items() if option in OF_ROWS}
-    table_rows = encoded(
-        Block(table, None, None if "sample_weight" in named else weights),
-        options.columns,
-        own,
-        options.missing,
-        without=[column.name for option, column in named.items() if option not in OF_ROWS],
-        equality=isinstance(options.similarity, str) and options.similarity == "hamming",
-        sparse=sparse,
-        shifts=scales,
-    )
-    rows, top = finite_rows(table_rows.encoded, sparse)
-    read, notes = table_rows.rows, tuple(table_rows.notes)
-    entry = RowInput(rows, table.rows, top, None, None, read.weight, read.kept, notes=notes)
-    return _with_labels(
-        replace(entry, encoding=table_rows.encoding), named.get("labels", options.labels)
-    )
+        rows = finite_rows(X, sparse)
+        n = rows.shape[0]
+        kept = np.arange(n)
+    else:
+        table = Table.of(source)
+        n = table.rows
+        if 0 in table.shape:
+            raise InvalidInput(f"{SHAPE} {table.shape}")
+        result = encoded(
+            Block(table, None, None if "sample_weight" in named else weights),
+            options.columns,
+            {name: column.name for name, column in named.items() if name in OF_ROWS},
+            options.missing,
+            without=[column.name for name, column in named.items() if name not in OF_ROWS],
+            equality=options.similarity == "hamming",
+            sparse=sparse,
+            shifts=scales,
+        )
+        rows, encoding, notes = finite_rows(result.encoded, sparse), result.encoding, result.notes
+        kept = np.arange(n) if result.rows.kept is None else result.rows.kept
+        weights, labels = result.rows.weight, named.get("labels", labels)
+    mass = np.ones(len(kept)) if weights is None else as_array(weights, "sample_weight")
+    as_weights(mass, len(kept), "sample_weight")
+    classes, codes = (None, None) if labels is None else as_labels(labels, n, kept)
+    total = float(mass.sum())
+    return RowInput(rows, kept, mass, n, total, 0, codes, classes, encoding, tuple(notes))
 
 
 def _read_both(X: Any, options: PointsOptions, scales: bool) -> RowInput:
@@ -204,17 +253,14 @@ def _read_both(X: Any, options: PointsOptions, scales: bool) -> RowInput:
         both = below_array(X, target, "target", options.missing != "error")
     m = height(target)
     n = height(both) - m
-    pooled = None
-    if weight is not None or own_weight is not None:
-        parts = (weight, n, "sample_weight"), (own_weight, m, "target_weight")
-        pooled = np.concatenate(
-            [np.ones(c) if w is None else c * as_weights(w, c, name) for w, c, name in parts]
-        )
+    parts = (weight, n, "sample_weight"), (own_weight, m, "target_weight")
+    pooled = [np.ones(c) if w is None else c * as_weights(w, c, name) for w, c, name in parts]
     beside = dict.fromkeys(("target", "target_weight", "groups", *GROUP_LIMITS, "units"))
-    read_as = options.replace(columns=columns, sample_weight=pooled, **beside)
-    entry = _read(both, read_as, scales)
+    weights = np.concatenate(pooled)
+    entry = _read(both, options.replace(columns=columns, sample_weight=weights, **beside), scales)
     mass = np.ones(m) if own_weight is None else np.asarray(own_weight, np.float64)
-    return replace(entry, mass=mass, notes=(*notes, *entry.notes))
+    total = float(mass[entry.kept[entry.kept >= n] - n].sum())
+    return replace(entry, n=n, others=m, total=total, notes=(*notes, *entry.notes))
 
 
 def _values(table: Table, weight: Any, option: str) -> Any:
@@ -223,8 +269,8 @@ def _values(table: Table, weight: Any, option: str) -> Any:
     return weight if column is None else column.values
 
 
-def finite_rows(X: Any, sparse: bool = True) -> tuple[Any, float]:
-    """Return X as finite rows (N, d) and the largest |x_ij|: float32 and float64 stay so, CSR where it is sparse."""
+def finite_rows(X: Any, sparse: bool = True) -> Any:
+    """Return X as finite rows (N, d) of ordinary size: float32 and float64 stay so, CSR where it is sparse."""
     if sp.issparse(X):
         if not sparse:
             raise InvalidInput(
@@ -238,92 +284,149 @@ def finite_rows(X: Any, sparse: bool = True) -> tuple[Any, float]:
             )
         rows = as_csr(X, "X")
         rows = rows if rows.dtype in PRECISIONS and rows.dtype.isnative else rows.astype(np.float64)
+        entries = [rows.data]
     else:
         rows = as_numbers(X, "X")
-        if rows.ndim != 2:
+        if rows.ndim != 2 or 0 in rows.shape:
             raise InvalidInput(f"{SHAPE} {rows.shape}")
         with np.errstate(over="ignore"):  # a longdouble beyond float64 is met below
             narrow = rows.dtype if rows.dtype in PRECISIONS else np.float64
             rows = np.ascontiguousarray(rows, narrow)
+        entries = [rows[part] for part in row_slices(rows)]
     if 0 in rows.shape:
         raise InvalidInput(f"{SHAPE} {rows.shape}")
-    with np.errstate(invalid="ignore"):
-        top = largest(rows)
+    top = np.max([(each.max(initial=0.0), -each.min(initial=0.0)) for each in entries])
     if not np.isfinite(top):
         raise InvalidInput("X must be finite, got NaN or infinity")
-    return rows, top
+    if top and not LEAST_SIZE < top < LARGEST_SIZE:
+        raise InvalidInput(
+            f"X must hold numbers between {LEAST_SIZE:g} and {LARGEST_SIZE:g} in size, of which the"
+            f" largest is {top:.3g}; give it in another unit"
+        )
+    return rows
 
 
 def as_gram(X: Any) -> Any:
     """Return X as a symmetric positive semi-definite matrix of similarities (N, N)."""
-    gram, top = finite_rows(X, sparse=False)
+    gram = finite_rows(X, sparse=False)
     if gram.shape[0] != gram.shape[1]:
         raise InvalidInput(
             f"precomputed similarities must be square (rows, rows), got {gram.shape}"
         )
-    top = max(top, 1e-300)
-    parts = (slice(a, a + 256) for a in range(0, len(gram), 256))
-    skew = max(float(np.abs(gram[part] / top - gram[:, part].T / top).max()) for part in parts)
-    if skew > 1e-6:
+    parts = list(row_slices(gram))
+    top = max(float(np.abs(gram[part]).max()) for part in parts)
+    skew = max(float(np.abs(gram[part] - gram[:, part].T).max()) for part in parts)
+    if skew > 1e-6 * top:
         raise InvalidInput(
-            f"precomputed similarities must be symmetric, got entries {skew * top:.3g} from their"
-            " mirror"
+            f"precomputed similarities must be symmetric, got entries {skew:.3g} from their mirror"
         )
     require_semidefinite(gram, "precomputed similarities")
     return gram
 
 
-def _with_labels(entry: RowInput, y: Any) -> RowInput:
-    """Add the codes of labels of all rows, of which some are kept."""
-    if y is None:
-        return entry
-    classes, codes = as_labels(y, entry.size, entry.kept)
-    return replace(entry, labels=codes, classes=classes)
-
-
-def as_labels(y: Any, size: int, kept: Indices | None = None) -> tuple[npt.NDArray[Any], Indices]:
+def as_labels(y: Any, size: int, kept: Any = slice(None)) -> tuple[npt.NDArray[Any], Indices]:
     """Return the classes of labels of so many rows, sorted, and the code of each row that is kept."""
-    some: Any = slice(None) if kept is None else kept
     if is_table(y) and not is_frame(y):
         y = Table.of(y).columns[0]
-    whole = False
+    labels = y.levels.codes if isinstance(y, Column) else read(y, "labels")
+    if labels.shape != (size,):
+        raise InvalidInput(
+            f"labels must have one label for each of the {size} rows, got {len(np.atleast_1d(labels))}"
+        )
+    labels = labels[kept]
     if isinstance(y, Column):
-        classes, every = y.levels
-        whole = y.dtype.lower().lstrip("u").startswith("int")  # classes, as in arrays
-        count, codes = len(every), every[some]
-        if (codes < 0).any():
-            raise InvalidInput(
-                f"labels must not be missing, got one missing in row {int(np.argmin(codes))}"
-            )
+        classes, codes = y.levels.values, labels
+        gaps = codes < 0
     else:
-        labels = read(unmasked(y, "labels"), "labels")
-        count = len(labels) if labels.ndim == 1 else -1
-        labels = labels[some] if count == size else labels
-        whole = labels.dtype.kind in "iub"
-        if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
-            raise InvalidInput("labels must not hold NaN or infinity")
         try:
             classes, codes = np.unique(labels, return_inverse=True)
         except Exception:  # labels are any objects, and so is what comparing them raises
             raise InvalidInput(
                 f"labels must be such that they can be sorted, got {shown(labels[:3].tolist())}"
             ) from None
-    if count != size:
-        raise InvalidInput(f"labels must have one label for each of the {size} rows, got {count}")
-    if classes.dtype.kind == "f" and not whole:
-        refuse_continuous(classes, size)
-    return classes, codes.reshape(-1).astype(np.int64)
+        gaps = ~np.isfinite(labels) if labels.dtype.kind in "fc" else np.zeros(size, bool)
+    if gaps.any():
+        row = int(np.argmax(gaps))
+        raise InvalidInput(
+            f"labels must not be missing or infinite, got {labels[row]} in row {row}"
+        )
+    if classes.dtype.kind == "f":
+        refuse_continuous(classes)
+    return classes, codes.astype(np.int64)
 
 
-def refuse_continuous(classes: Vector, size: int) -> None:
-    """Refuse numbers that are no labels: not finite, or many different ones, with fractions or few rows for each."""
-    if not np.isfinite(classes).all():
-        raise InvalidInput("labels must not hold NaN or infinity")
+def refuse_continuous(classes: Vector) -> None:
+    """Refuse numbers that are no labels: not finite, or many different ones with fractions."""
     fractions = bool((classes != np.floor(classes)).any())
-    if len(classes) > MAX_FLOAT_CLASSES and (
-        fractions or MIN_ROWS_PER_FLOAT_CLASS * len(classes) > size
-    ):
+    if not np.isfinite(classes).all() or (len(classes) > MAX_FLOAT_CLASSES and fractions):
         raise InvalidInput(
             f"labels must be classes, got {len(classes)} different numbers such as {classes[0]:g}"
-            f" and {classes[1]:g} in {size} rows; drop labels, or bin them first"
+            f" and {classes[-1]:g}; drop labels, or bin them first"
         )
+
+
+def merge_equal_rows(rows: Any, kinds: Indices | None, weights: Vector) -> tuple[Indices, Vector]:
+    """Find the first of each set of equal rows of a kind, and their total weights.
+
+    Small tables come back sorted, large ones in order; there rows of equal hash are compared.
+    """
+    n, d = rows.shape
+    kinds = np.zeros(n, np.int64) if kinds is None else kinds
+    small = n * d <= MAX_SORTED_ENTRIES
+    if small:
+        rows = rows[:]
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        order = np.lexsort((*rows.T[::-1], kinds))
+        same = kinds[order[1:]] == kinds[order[:-1]]
+    else:
+        hashes = row_hashes(rows) ^ (kinds.astype(np.uint64) * KIND_FACTOR)
+        order = np.argsort(hashes, kind="stable")
+        same = hashes[order[1:]] == hashes[order[:-1]]
+        same &= kinds[order[1:]] == kinds[order[:-1]]
+    alike = np.flatnonzero(same)
+    same[alike] = ~_differ(rows, order[alike], order[alike + 1])
+    new = np.append(True, ~same)
+    first = order[new]
+    mass = np.bincount(np.cumsum(new) - 1, weights[order]).astype(np.float64)
+    in_order = np.arange(len(first)) if small else np.argsort(first)
+    return first[in_order], mass[in_order]
+
+
+def row_hashes(rows: Any) -> Hashes:
+    """Hash each row to 64 bits, equal rows alike: Σ of each entry's bits times an odd number of its column."""
+    two = np.uint64(2)
+    draws = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64)
+    factors = draws * two + np.uint64(1)
+    hashes = np.empty(rows.shape[0], np.uint64)
+    for part in row_slices(rows):
+        here = rows[part]
+        if sp.issparse(here):
+            words = _bits(here.data) * factors[here.indices]
+            sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
+            hashes[part] = sums[here.indptr[1:]] - sums[here.indptr[:-1]]
+        else:
+            hashes[part] = (_bits(here) * factors).sum(axis=1, dtype=np.uint64)
+    hashes ^= hashes >> np.uint64(32)
+    return hashes
+
+
+def _bits(values: Any) -> Hashes:
+    """Mix the bits of numbers; minus zero is zero, and zero is 0."""
+    bits = (values + values.dtype.type(0)).astype(np.float64, copy=False).view(np.uint64)
+    mixed = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return np.asarray(mixed ^ (mixed >> np.uint64(32)))
+
+
+def _differ(rows: Any, a: Indices, b: Indices) -> npt.NDArray[np.bool_]:
+    """Find whether rows a and b differ, for each pair, some pairs at a time."""
+    differs = np.zeros(len(a), bool)
+    step = next(row_slices(rows)).stop
+    for start in range(0, len(a), step):
+        part = slice(start, start + step)
+        first, second = rows[a[part]], rows[b[part]]
+        unequal = first != second
+        if sp.issparse(unequal):
+            differs[part] = np.diff(unequal.tocsr().indptr) > 0
+        else:
+            differs[part] = unequal.any(axis=1)
+    return differs

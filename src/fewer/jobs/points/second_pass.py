@@ -8,16 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._validation import Indices, InvalidInput, Vector
-from ...objectives.rows_mmd import RowsMMD
+from ...objectives.mmd import RowsMMD
 from ...tables.column import Levels
 from ...tables.encode import Encoding
 from ...tables.missing import dropped_note
 from ...tables.source import Block
 from . import target as work
-from .comparison import STANDARDIZED, Comparison, Standardization, choose_bandwidth
+from .comparison import STANDARDIZED, Comparison, with_bandwidth
 from .first_pass import FirstPlan, FirstSummary, RowSet
-from .rows import as_labels
-from .sample import Sample, merge_equal_rows
+from .rows import Sample, as_labels, merge_equal_rows
 from .sums import CandidateRows, RowSums, frequencies_of
 from .target import Target, candidate_target
 
@@ -59,16 +58,13 @@ class PointsPlan:
         if first.exact:  # in the order of memory the search takes the same way to the same answer
             order = np.argsort(candidates.positions)
             ordered = sample.take(order)
-            distinct = merge_equal_rows(ordered.rows, ordered.labels, ordered.weights)[0]
-            order = order if distinct is None else order[distinct]
+            order = order[merge_equal_rows(ordered.rows, ordered.labels, ordered.weights)[0]]
             candidates, sample = candidates.take(order), sample.take(order)
         sample = sample.loaded()
-        scaling = scaling_of(first, sample, encoding)
-        if scaling is not None:
-            comparison = comparison._replace(scaling=scaling)
-            sample = replace(sample, rows=scaling(sample.rows))
+        comparison = standardized(first, sample, comparison)
+        sample = replace(sample, rows=comparison.view(sample.rows))
         rng, total = np.random.default_rng(plan.seed), None if first.exact else first.rows
-        sample, comparison, note = choose_bandwidth(sample, comparison, plan.k, options, rng, total)
+        sample, comparison, note = with_bandwidth(sample, comparison, plan.k, options, rng, total)
         sample, frequencies = sample.loaded(), None
         if not first.exact:
             cells = work.MAX_FEATURE_CELLS // max(first.rows, 1)
@@ -87,8 +83,6 @@ class PointsPlan:
         sample = sample_of(first.drawn, first, self.comparison)
         sample = replace(sample, rows=self.comparison.scaled(sample.rows))
         rows, weights = merge_equal_rows(sample.rows, sample.labels, sample.weights)
-        every = np.arange(len(sample.weights))
-        rows = every if rows is None else rows
         numbers = None if self.numbers is None else first.drawn.numbers[rows]
         return replace(
             self, sample=sample.take(rows, weights).loaded(), numbers=numbers, exact=True
@@ -152,19 +146,15 @@ def sample_of(rows: RowSet, first: FirstSummary, comparison: Comparison) -> Samp
     return Sample(numbers, weights, rows.positions, first.rows, labels, classes, total=total)
 
 
-def scaling_of(
-    first: FirstSummary, sample: Sample, encoding: Encoding | None
-) -> Standardization | None:
+def standardized(first: FirstSummary, sample: Sample, comparison: Comparison) -> Comparison:
     """Decide how numbers are scaled: where that is asked for, and for linear without labels to mean zero."""
-    plan, linear = first.plan, first.plan.options.similarity
-    numbers = None if encoding is None else encoding.numbers
+    plan = first.plan
     if first.exact and plan.scales:  # all rows are here: as in memory
-        return Standardization.of(sample.rows, sample.weights, numbers)
-    centres = isinstance(linear, str) and linear == "linear" and not plan.labelled
+        return comparison.standardized_by(sample)
+    centres = plan.options.similarity == "linear" and not plan.labelled
     if not plan.scales and (not centres or sp.issparse(sample.rows)):
-        return None
-    exponent = np.zeros(sample.rows.shape[1], np.int32)
-    return Standardization.by_moments(first.columns, exponent, numbers, spreads=plan.scales)
+        return comparison
+    return comparison.standardized(first.columns, plan.scales)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,22 +1,28 @@
-"""The discrepancy from a data set: over all rows, or over candidates where all pairs would take too much work."""
+"""The discrepancy from a data set: over all rows, or over candidates where all pairs would take too much work.
+
+And the search over the candidates, with its answer in rows of X.
+"""
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._validation import Indices, InvalidInput, Vector
+from ...constraints.sparse_simplex import SparseSimplex
 from ...deadline import Deadline
 from ...lazy_rows import in_memory
-from ...objectives.pairs import OutOfTime
-from ...objectives.rows_mmd import RowsMMD, mean_to, own_mean
+from ...objectives.mmd import OutOfTime, RowsMMD, mean_similarities
+from ...result import Result, Status, Words
 from ...similarity import Similarity
+from ...solvers.minimize import minimize
 from ...spaces import Atoms
 from .limits import Limits
 from .options import PointsOptions
-from .sample import Sample
+from .rows import Sample
 from .sums import SPECTRA, CandidateRows, RandomFeatures, RowSums, frequencies_of
 
 # Work is counted in pairs of rows times (columns + 20). What sizes without a time limit cost was
@@ -51,6 +57,8 @@ MAX_FIRST_ROWS = 200
 VALUE_MARGIN = 1.25
 """The first estimate of a value is raised by this factor, so that no later value falls below zero.
 """
+SEARCH_TIME_SHARE = 0.4
+"""The share of what is left of a time limit that choosing rows may take where they are to move."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +89,7 @@ class Target:
         own, data, memory = self.F, self.rows.data, self.F.memory
         if self.whole:
             both = None if labels is None or data.labels is None else (labels, data.labels)
-            mean = mean_to(rows, data.rows, data.weights, own.similarity, both, memory)
+            mean = mean_similarities(rows, data.rows, data.weights, own.similarity, both, memory)
         else:
             candidates, sums = self.rows.compare(rows, labels)
             mean = candidates.means(sums)
@@ -95,7 +103,7 @@ class WorkPlan:
     """How many rows are compared: it depends on the sizes, k, the memory and the time limit alone.
 
     n rows are chosen from and m represented, `own` says whether they are the same ones; `cost` is
-    the work of a pair.
+    the work of a pair, `limit` are seconds.
     """
 
     n: int
@@ -104,15 +112,7 @@ class WorkPlan:
     cost: int
     k: int
     memory: int
-    limit: float
-
-    @classmethod
-    def of(
-        cls, sample: Sample, target: Sample, k: int, memory: int, limit: float = math.inf
-    ) -> "WorkPlan":
-        """Plan to choose k rows of a sample for those of a target within `limit` seconds."""
-        n, d = sample.rows.shape
-        return cls(n, len(target.weights), target is sample, d + 20, k, memory, limit)
+    limit: float = math.inf
 
     @property
     def pairs(self) -> int:
@@ -131,11 +131,12 @@ class WorkPlan:
 
     @property
     def whole(self) -> bool:
-        """Whether all pairs of rows are compared."""
-        if not self.limited and max(self.n, self.m) <= max(MIN_CANDIDATES, 4 * self.k):
-            return True  # as many candidates would be all rows
+        """Whether all pairs of rows are compared, and k columns of similarities fit into the memory."""
         in_time = max(PAIRWISE_WORK_PER_SECOND * self.limit, MIN_PAIRWISE_WORK)
-        return self.pairs * self.cost <= min(MAX_PAIRWISE_WORK, in_time)
+        all_pairs = self.pairs * self.cost <= min(MAX_PAIRWISE_WORK, in_time)
+        if not self.limited and max(self.n, self.m) <= max(MIN_CANDIDATES, 4 * self.k):
+            all_pairs = True  # as many candidates would be all rows
+        return all_pairs and self.fits
 
     @property
     def fits(self) -> bool:
@@ -198,7 +199,7 @@ def target_of(
     k: int,
     options: PointsOptions,
     rng: np.random.Generator,
-    limits: Limits | None = None,
+    limits: Limits,
 ) -> Target:
     """Make the objective: exact where all pairs can be compared, else over candidates with estimated values.
 
@@ -207,31 +208,28 @@ def target_of(
     share of it.
     """
     memory, deadline = options.max_memory, options.deadline
-    plan = WorkPlan.of(sample, target, k, memory, deadline.seconds)
+    n, d = sample.rows.shape
+    plan = WorkPlan(n, len(target.weights), target is sample, d + 20, k, memory, deadline.seconds)
     rows = TargetRows(target, similarity, plan, rng, deadline)
     cheap = not plan.limited and (similarity.plain or similarity.name == "precomputed")
-    if (plan.whole or cheap) and plan.fits:
+    if plan.whole or (cheap and plan.fits):
         long = plan.pairs * plan.cost > MIN_PAIRWISE_WORK
         until = deadline.share(PAIRWISE_TIME_SHARE) if long else None
         with suppress(OutOfTime):
             F = exact_discrepancy(sample, target, similarity, memory, until)
-            return Target(F, np.arange(plan.n), whole=True, rows=rows)
+            return Target(F, np.arange(n), whole=True, rows=rows)
     if plan.candidates < k:
         raise InvalidInput(
             f"max_memory must hold k = {k} columns of at least {k} similarities, got {memory} bytes"
         )
     sampled = similarity.name not in SPECTRA and not similarity.plain
-    pool, required = np.arange(plan.n), np.zeros(0, np.int64)
-    if limits is not None:
-        first = sample.at(pool)
-        pool = pool if sampled and plan.own else limits.allowed(first)
-        required = limits.required(first, k, rng)
+    pool = np.arange(n) if sampled and plan.own else limits.allowed(sample.first)
     drawn = rng.choice(len(pool), min(plan.candidates, len(pool)), replace=False)
-    units = sample.distinct(np.union1d(pool[drawn], required))
-    if sampled:
-        return replace(_sampled_target(rows, sample, units), rows=rows)
+    units = np.union1d(pool[drawn], limits.required(sample.first, k, rng))
     own = sample.take(units).loaded()
-    frequencies = frequencies_of(similarity, plan.frequencies, own.rows.shape[1], rng)
+    if sampled:
+        return replace(sampled_target(rows, own), candidates=units)
+    frequencies = frequencies_of(similarity, plan.frequencies, d, rng)
     candidates, sums = rows.compare(own.rows, own.labels, frequencies)
     objective = candidate_target(candidates, sums, plan.m, k, memory, rng)
     return replace(objective, candidates=units, rows=rows)
@@ -250,41 +248,32 @@ def exact_discrepancy(
     both = None
     if sample.labels is not None and target.labels is not None:
         both = sample.labels, target.labels
-    mean = mean_to(rows, others, weights, similarity, both, memory, until)
-    inner = own_mean(others, weights, similarity, target.labels, memory, until)
+    mean = mean_similarities(rows, others, weights, similarity, both, memory, until)
+    own = None if target.labels is None else (target.labels, target.labels)
+    inner = mean_similarities(others, others, weights, similarity, own, memory, until)
     constant = float(weights @ inner)
     return RowsMMD(Atoms(len(mean)), rows, similarity, mean, constant, sample.labels, memory)
 
 
-def _sampled_target(rows: TargetRows, sample: Sample, units: Indices) -> Target:
+def sampled_target(rows: TargetRows, own: Sample) -> Target:
     """Make the objective where rows drawn at random stand for the target: MMD² between them is about (s_ii - s̄) / m.
 
     For similarities without random features this beats candidates compared with all rows: what the
     drawn rows lack is the same for all weights.
     """
     plan, similarity = rows.plan, rows.similarity
-    own = sample.take(units).loaded()
-    everything = own if plan.own else rows.data
-    size = len(units) if plan.own else min(plan.candidates, plan.m)
-    order = rows.rng.choice(len(everything.weights), size, replace=False)
-    data = everything.take(order).loaded()
-    data = replace(data, weights=data.weights / data.weights.sum())
-
-    def means(some: Sample) -> Vector:
-        until = rows.deadline.share(STAGE_TIME_SHARE)
-        candidates = CandidateRows(some.rows, some.labels, some.n_classes, similarity, size)
-        return candidates.means(
-            candidates.sums(data.rows, data.weights, data.labels, plan.memory, until)
-        )
-
-    mean = means(own)
-    inner = mean[order] if plan.own else means(data)
-    constant = float(data.weights @ inner)
-    F = RowsMMD(Atoms(len(units)), own.rows, similarity, mean, constant, own.labels, plan.memory)
-    error = max(float(data.weights @ similarity.itself(data.rows)) - constant, 0.0) / size
-    what = f"{size} of {plan.n} rows" if plan.own else f"{size} rows of the target"
+    own = replace(own, weights=own.weights / own.weights.sum())
+    data, what = own, f"{len(own.weights)} of {plan.n} rows"
+    if not plan.own:
+        size = min(plan.candidates, plan.m)
+        data = rows.data.take(rows.rng.choice(plan.m, size, replace=False)).loaded()
+        data = replace(data, weights=data.weights / data.weights.sum())
+        what = f"{size} rows of the target"
+    F = exact_discrepancy(own, data, similarity, plan.memory, None)
+    error = max(float(data.weights @ similarity.itself(data.rows)) - F.constant, 0.0)
+    error /= len(data.weights)
     note = f"{what}, drawn at random, stand for all: their own MMD² is {error:.2g}"
-    return Target(F, units, note=note, error=error)
+    return Target(F, np.arange(len(own.weights)), note=note, error=error, rows=rows)
 
 
 def candidate_target(
@@ -305,12 +294,10 @@ def candidate_target(
     mean = candidates.means(sums)
     F = RowsMMD(Atoms(m), candidates.rows, similarity, mean, 0.0, candidates.labels, memory)
     features = RandomFeatures.of(candidates, sums, size)
-    note = f"{m} candidate rows, drawn at random, "
-    note += (
-        f"each compared with all {size}"
-        if sums.rows == size
-        else f"compared with {sums.rows} of {size} rows"
-    )
+    compared = f"each compared with all {size}"
+    if sums.rows < size:
+        compared = f"compared with {sums.rows} of {size} rows"
+    note = f"{m} candidate rows, drawn at random, {compared}"
     error = 0.0
     if similarity.plain:
         constant = float(np.square(sums.middles / sums.total).sum())
@@ -333,3 +320,58 @@ def first_constant(F: RowsMMD, features: RandomFeatures, k: int, rng: np.random.
     value, error = features.estimate(F, units, weights)
     inner = float(weights @ F.cross(units, units) @ weights) - 2.0 * float(F.mean[units] @ weights)
     return VALUE_MARGIN * (value + error) - inner
+
+
+class Answer(NamedTuple):
+    """The points, what they were chosen from, and the result in terms of candidates."""
+
+    result: Result
+    target: Target
+    sample: Sample
+    solution: Result
+
+    @classmethod
+    def of(
+        cls,
+        target: Target,
+        sample: Sample,
+        C: SparseSimplex,
+        options: PointsOptions,
+        rng: np.random.Generator,
+        notes: Sequence[str],
+    ) -> "Answer":
+        """Search for the best weights on candidates, and answer in rows of X.
+
+        The value is judged anew where it was estimated. A bound over candidates is none over all
+        rows.
+        """
+        solver, until = options.solver, options.deadline
+        if solver in ("auto", "exact") and (options.moves or not target.whole):
+            solver = "exchange"  # there is nothing to prove
+        if options.moves:
+            until = until.share(SEARCH_TIME_SHARE)
+        how = {"time_limit": until, "callback": options.callback, "rng": rng}
+        solution = minimize(target.F, C, solver, **how)
+        weights = np.asarray(solution.weights)
+        rows = sample.first[target.candidates[solution.indices]]
+        order = np.argsort(rows)
+        value, error = target.judge(solution.indices, weights)
+        result = replace(
+            solution,
+            indices=rows[order],
+            weights=weights[order],
+            value=value,
+            history=solution.history + (value - solution.value),
+            space=Atoms(sample.size),
+            value_se=error,
+            note="; ".join(filter(None, [*notes, target.note, solution.note])),
+            words=Words("points", sample.size, "MMD²"),
+            total=sample.total,
+        )
+        status = result.status
+        bound = None
+        if target.whole:  # a squared distance is never negative
+            bound = min(max(result.bound or 0.0, 0.0), value)
+        elif status is Status.OPTIMAL:
+            status = Status.FINISHED
+        return cls(replace(result, bound=bound, status=status), target, sample, solution)

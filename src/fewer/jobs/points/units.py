@@ -4,8 +4,9 @@ With x_u the distribution of the rows of unit u, MMD²(Σ q_u x_u, all rows) = (
 the mean similarities H_uv between the rows of u and v, and t_u the share of unit u among all rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,33 +14,38 @@ import scipy.sparse as sp
 from ..._validation import Indices, InvalidInput, Vector, as_integer
 from ...constraints.groups import Groups
 from ...deadline import Deadline
-from ...objectives.mmd import MMD
-from ...objectives.pairs import HIGH, OutOfTime, check, spans, spread, tile_entries, tile_rows
-from ...result import Words
+from ...objectives.mmd import MMD, OutOfTime, own_tiles, spans, spread, tile_shape
 from ...similarity import Similarity
-from ...solvers.minimize import minimize
 from ...spaces import Atoms
 from ...text import visible
-from .answer import Answer, in_own_units
 from .limits import Limits
 from .options import PointsOptions
-from .sample import Sample
-from .target import MAX_PAIRWISE_WORK, MIN_PAIRWISE_WORK, PAIRWISE_WORK_PER_SECOND, Target
-
-if TYPE_CHECKING:
-    from .solve import PreparedRows
+from .rows import RowInput, Sample
+from .target import (
+    MAX_PAIRWISE_WORK,
+    MIN_PAIRWISE_WORK,
+    PAIRWISE_WORK_PER_SECOND,
+    Answer,
+    Target,
+)
 
 FEWEST = 256
 """Rows that are compared whatever the time: a few milliseconds."""
 
 
-def solve_units(
-    prepared: "PreparedRows", k: int, options: PointsOptions, rng: np.random.Generator
+def choose_units(
+    entry: RowInput,
+    sample: Sample,
+    units: Groups,
+    k: int,
+    limits: Limits,
+    similarity: Similarity,
+    options: PointsOptions,
+    rng: np.random.Generator,
+    notes: Sequence[str],
 ) -> Answer:
     """Choose k units, and answer with all their rows."""
-    sample, units = prepared.sample, prepared.units
-    assert units is not None  # noqa: S101 - asked before
-    unit = units.codes[sample.at(np.arange(len(sample.weights)))]
+    unit = units.codes[sample.first]
     present = np.unique(unit)
     k = as_integer(k, "k", 1, len(present), "units")
     if 16 * len(present) ** 2 > options.max_memory:
@@ -47,31 +53,30 @@ def solve_units(
             f"max_memory must hold a matrix of {len(present)} units twice, {16 * len(present) ** 2}"
             f" bytes, got {options.max_memory}"
         )
-    limits = limits_of_units(prepared.limits, units)
-    some, part, H, note = compare_units(sample, unit, prepared, k, limits, options, rng)
-    target = Target(MMD(Atoms(len(some)), H, part), some, whole=not note)
-    C = limits.constraint(target.F.space, k, some)
-    how = {"time_limit": options.deadline, "callback": options.callback, "rng": rng}
-    solution = minimize(target.F, C, options.solver, **how)
-    bound = min(max(solution.bound or 0.0, 0.0), solution.value) if target.whole else None
-    picks, weights = some[solution.indices], np.asarray(solution.weights)
-    rows, shares = rows_of_units(prepared, picks, weights)
-    n = len(units.codes)
-    result = replace(
-        solution,
-        indices=rows,
-        weights=shares,
-        table=None,
-        bound=bound,
-        space=Atoms(n),
-        words=Words("points", n, "MMD²"),
-        total=sample.total,
-        units=names_of_units(units)[picks],
-        unit_weights=weights,
-        note="; ".join(filter(None, [*prepared.notes, note, solution.note])),
-    )
-    result = in_own_units(result, prepared.comparison.unit)
-    return Answer(result, prepared.comparison, target, sample)
+    limits = limits_of_units(limits, units)
+    deadline, cost = options.deadline, sample.rows.shape[1] + 20
+    work = max(PAIRWISE_WORK_PER_SECOND * deadline.left(), MIN_PAIRWISE_WORK)
+    most = int((min(work, MAX_PAIRWISE_WORK) / cost) ** 0.5)
+    for count in (max(most, FEWEST), FEWEST):
+        some, kept, note = compared_units(unit, k, limits, count, rng)
+        until = deadline if count > FEWEST else None
+        codes = np.searchsorted(some, unit[kept])
+        try:
+            H = mean_similarities(sample.take(kept), codes, similarity, options.max_memory, until)
+        except OutOfTime:
+            continue
+        break
+    shares = np.bincount(unit, sample.weights)[some]
+    t: Vector = shares / shares.sum()
+    target = Target(MMD(Atoms(len(some)), H, t), np.arange(len(some)), note=note, whole=not note)
+    C = limits.constraint(target.F.space, k, some, options)
+    of_units = Sample(None, t, some, sample.size, total=sample.total)
+    answer = Answer.of(target, of_units, C, options, rng, notes)
+    picks, weights = answer.result.indices, np.asarray(answer.result.weights)
+    rows, of_rows = rows_of_units(entry, units, picks, weights)
+    names = names_of_units(units)[picks]
+    result = replace(answer.result, indices=rows, weights=of_rows, table=None)
+    return answer._replace(result=replace(result, units=names, unit_weights=weights))
 
 
 def names_of_units(units: Groups) -> Any:
@@ -97,55 +102,28 @@ def limits_of_units(limits: Limits, units: Groups) -> Limits:
     return limits._replace(include=include, exclude=exclude, groups=groups)
 
 
-def compare_units(
-    sample: Sample,
-    unit: Indices,
-    prepared: "PreparedRows",
-    k: int,
-    limits: Limits,
-    options: PointsOptions,
-    rng: np.random.Generator,
-) -> tuple[Indices, Vector, Vector, str]:
-    """Find the units that are compared, their shares, their mean similarities, and what is to be said of that.
-
-    All pairs of rows where work and time allow that, else some rows of each unit, at random, or of
-    some units.
-    """
-    deadline, cost, n = options.deadline, sample.rows.shape[1] + 20, len(unit)
-    work = max(PAIRWISE_WORK_PER_SECOND * deadline.left(), MIN_PAIRWISE_WORK)
-    most = int((min(work, MAX_PAIRWISE_WORK) / cost) ** 0.5)
-    for count in (max(most, FEWEST), FEWEST):
-        some, notes = np.unique(unit), []
-        if len(some) > count:
-            allowed = rng.permutation(limits.allowed(some))
-            needed = np.union1d(limits.required(some, k, rng), allowed[:k])
-            others = np.setdiff1d(np.arange(len(some)), needed)
-            drawn = rng.permutation(others)[: max(count - len(needed), 0)]
-            notes = [
-                f"{len(needed) + len(drawn)} of {len(some)} units were compared, drawn at random"
-            ]
-            some = some[np.sort(np.append(needed, drawn))]
-        mine = kept = np.flatnonzero(np.isin(unit, some))
-        if len(mine) > count:
-            each = max(count // len(some), 1)
-            order = rng.permutation(mine)
-            order = order[np.argsort(unit[order], kind="stable")]
-            rank = np.arange(len(order)) - np.searchsorted(unit[order], unit[order])
-            kept = np.sort(order[rank < each])
-            rows = f"at most {each} rows of each, {len(kept)} of {n}"
-            notes.append(f"mean similarities of units are those of {rows}, drawn at random")
-        part, codes = sample.take(kept), np.searchsorted(some, unit[kept])
-        until = deadline if count > FEWEST else None
-        try:
-            H = mean_similarities(
-                part, codes, prepared.comparison.similarity, options.max_memory, until
-            )
-        except OutOfTime:
-            continue
-        break
-    shares = np.bincount(np.searchsorted(some, unit[mine]), sample.weights[mine], len(some))
-    note = "; ".join([*notes, "the value is an estimate"]) if notes else ""
-    return some, shares / shares.sum(), H, note
+def compared_units(
+    unit: Indices, k: int, limits: Limits, count: int, rng: np.random.Generator
+) -> tuple[Indices, Indices, str]:
+    """Find the units and the rows, `count` of either at most, that are compared, and what is to be said of that."""
+    some, notes = np.unique(unit), []
+    if len(some) > count:
+        allowed = rng.permutation(limits.allowed(some))
+        needed = np.union1d(limits.required(some, k, rng), allowed[:k])
+        others = rng.permutation(np.setdiff1d(np.arange(len(some)), needed))
+        places = np.append(needed, others[: max(count - len(needed), 0)])
+        notes = [f"{len(places)} of {len(some)} units were compared, drawn at random"]
+        some = some[np.sort(places)]
+    kept = np.flatnonzero(np.isin(unit, some))
+    if len(kept) > count:
+        each = max(count // len(some), 1)
+        order = rng.permutation(kept)
+        order = order[np.argsort(unit[order], kind="stable")]
+        rank = np.arange(len(order)) - np.searchsorted(unit[order], unit[order])
+        kept = np.sort(order[rank < each])
+        rows = f"at most {each} rows of each, {len(kept)} of {len(unit)}"
+        notes.append(f"mean similarities of units are those of {rows}, drawn at random")
+    return some, kept, "; ".join([*notes, "the value is an estimate"]) if notes else ""
 
 
 def mean_similarities(
@@ -158,15 +136,11 @@ def mean_similarities(
     within = sample.weights / np.bincount(unit, sample.weights)[unit]
     W = sp.csr_array((within, (np.arange(n), unit)), (n, count))
     centre = similarity.centre(rows)
-    high = min(HIGH, int(tile_entries(memory) ** 0.5), tile_rows(rows.shape[1], memory))
-    parts = spans(n, max(1, high))
+    parts = spans(n, tile_shape(n, rows.shape[1], memory)[1])
 
     def work(i: int) -> Vector:
-        left = similarity.left(rows[parts[i]], centre, np.float64)
         sums = np.zeros((parts[i].stop - parts[i].start, count))
-        for other in parts[i:]:
-            check(deadline)
-            block = similarity.between(left, similarity.right(rows[other], centre, np.float64))
+        for other, block in own_tiles(rows, parts, i, similarity, np.float64, centre, deadline):
             if sample.labels is not None:
                 block = block * (sample.labels[parts[i]][:, None] == sample.labels[other])
             sums += (0.5 if other == parts[i] else 1.0) * (block @ W[other])
@@ -182,17 +156,12 @@ def mean_similarities(
 
 
 def rows_of_units(
-    prepared: "PreparedRows", picks: Indices, weights: Vector
+    entry: RowInput, units: Groups, picks: Indices, weights: Vector
 ) -> tuple[Indices, Vector]:
     """Find all rows of units that are compared, and the share of each in the weight of its unit."""
-    entry, units = prepared.input, prepared.units
-    assert units is not None  # noqa: S101 - asked before
-    mass = np.zeros(len(units.codes))
-    kept = slice(None) if entry.kept is None else entry.kept
-    mass[kept] = 1.0 if entry.weights is None else entry.weights
-    rows = np.flatnonzero(np.isin(units.codes, picks))
-    rows = rows if entry.kept is None else np.intersect1d(rows, entry.kept)
-    of_unit, codes = np.zeros(len(units.names)), units.codes[rows]
-    of_unit[picks] = weights
-    total = np.bincount(units.codes, mass, len(units.names))
-    return rows, of_unit[codes] * mass[rows] / total[codes]
+    unit = units.codes[entry.kept]
+    mine = np.flatnonzero(np.isin(unit, picks))
+    total = np.bincount(unit, entry.weights)
+    of_unit = np.zeros(len(total))
+    of_unit[picks] = weights / total[picks]
+    return entry.kept[mine], of_unit[unit[mine]] * entry.weights[mine]

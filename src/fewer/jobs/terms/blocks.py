@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._validation import InvalidInput, Vector, as_vector
-from ...objectives.tall import factored, merged_factors
+from ...objectives.factor import merged_factors, rooted_rows, triangular_factor
 from ...options import IN_BLOCKS
 from ...row_blocks import canonical_rows
 from ...tables.frames import width
@@ -57,7 +57,9 @@ class TermsSummary:
                 " the columns"
             )
         y = as_vector(read.y, (len(X),), "y")
-        factor = factored(X, y, None if read.weight is None else np.sqrt(read.weight))
+        factor = triangular_factor(
+            rooted_rows(X, y, None if read.weight is None else np.sqrt(read.weight))
+        )
         if not np.isfinite(factor).all():
             raise InvalidInput(
                 "X or y holds numbers too large to be squared in blocks; divide them by a power"
