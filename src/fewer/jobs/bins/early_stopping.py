@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator
 
 from ..._validation import InvalidInput, Vector, as_generator, as_number
 from ...constraints.sparse_simplex import SparseSimplex
@@ -25,7 +24,7 @@ PERTURBING = ("auto", "exact", "exchange")
 def n_validation_rows(F: Moments, validation: Any) -> int:
     """How many rows a share of them is: at least one, and not all."""
     share, rows = as_number(validation, "validation"), int(F.A.shape[0])
-    if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
+    if share >= 1.0 or rows < 2:
         raise InvalidInput(
             "validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at"
             f" least two rows, got {share:g} of {rows} rows"
