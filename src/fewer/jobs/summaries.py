@@ -12,7 +12,7 @@ from ..tables.frames import height, names_of, width
 from ..tables.source import Block
 from ..threads import own_threads
 from .bins.bins import best_histogram
-from .bins.empirical import BinsSummary
+from .bins.empirical import BinsPlan, BinsSummary
 from .bins.options import BinsOptions
 from .dims.dims import DimsProblem
 from .dims.options import DimsOptions
@@ -229,7 +229,7 @@ def _points_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 def _bins_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
-    return BinsSummary.of(block, options.missing if plan is None else plan)
+    return BinsSummary.of(block, BinsPlan(options.missing) if plan is None else plan.plan())
 
 
 def _bins_answer(summary: Any, k: Any, options: Any) -> Result:

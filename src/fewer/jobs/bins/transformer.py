@@ -9,25 +9,13 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..._validation import (
-    InvalidInput,
-    Vector,
-    as_integer,
-    as_numbers,
-    as_weights,
-    gathered,
-    is_frame,
-    known,
-    read,
-)
+from ..._validation import InvalidInput, Vector, as_integer, as_numbers, is_frame, read
 from ...result import Result
-from ...tables.frames import put_columns
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
-from ..estimator import Estimator, Learned, at_most, validated
-from .bins import HEAD_ROWS, best_histogram, distributions_of
-from .empirical import BinsSummary, Empirical, numbers_of_values
+from ..estimator import Estimator, Learned, at_most, check_columns, validated
+from .bins import available, best_histogram, distributions_of
+from .empirical import BinsPlan, BinsSummary, Empirical, numbers_of_values
 from .options import BinsOptions
-from .values import available
 
 
 class FewerBins(
@@ -85,38 +73,32 @@ class FewerBins(
         give X[:, None].
         """
         with self._fitting() as options:
-            self.result_ = self._binned(X, y, sample_weight, options)
-        return self
-
-    def _binned(self, X: Any, y: Any, sample_weight: Any, options: BinsOptions) -> Any:
-        """Return the results for columns in memory or in blocks."""
-        if is_lazy(X):
             source = source_of(X, None, sample_weight)
             whole = source.whole(options.max_memory // 2)
             if whole is None:
-                head = source.head(HEAD_ROWS).X
-                self._one = is_column(head)
-                self._numbers(as_table(head) if self._one else head)
-                return self._each(distributions_of(source, options), options)
-            X, sample_weight = whole.X, whole.weight
-        self._one = y is None and is_column(X)
-        X = self._numbers(as_table(X) if self._one else X)
-        if sample_weight is not None:
-            as_weights(sample_weight, len(X), "sample_weight")
-        return self._each(Empirical.of_columns(X, sample_weight, options.missing), options)
+                self._read(source.head(HEAD_ROWS).X)
+            else:
+                numbers = self._read(whole.X, one=y is None)
+                source = source_of(numbers, None, whole.weight)
+            self.result_ = self._each(distributions_of(source, options), options)
+        return self
 
-    def _numbers(self, X: Any, reset: bool = True) -> npt.NDArray[Any]:
-        """X as numbers (n, d), NaN where a value is missing and may be."""
-        drops = known(self.missing, {"error": False, "drop": True}, "missing")
-        X, gaps = without_gaps(X) if drops and is_frame(X) else (X, None)
-        kinds = [np.float64, np.float32]
-        numbers = validated(
-            self, X, missing=True, dtype=kinds, ensure_all_finite="allow-nan", reset=reset
-        )
-        if gaps is not None:
-            numbers = np.where(gaps, np.nan, numbers)
-        elif not drops and np.isnan(numbers).any():
-            row, column = (int(i) for i in np.argwhere(np.isnan(numbers))[0])
+    def _read(self, X: Any, reset: bool = True, one: bool = True) -> npt.NDArray[Any]:
+        """X as numbers (n, d), NaN where a value is missing and may be; `one` column may come as (n,)."""
+        if reset:
+            self._one = one and is_column(X)
+        if one and is_column(X):
+            X = as_numbers(X, "X")[:, None]
+        if is_frame(X):
+            check_columns(self, X, reset)
+            numbers = numbers_of_values(X, "X")
+        else:
+            kinds = [np.float64, np.float32]
+            some = {"dtype": kinds, "ensure_all_finite": "allow-nan", "reset": reset}
+            numbers = validated(self, X, missing=True, **some)
+        gaps = np.isnan(numbers)
+        if self.missing == "error" and gaps.any():
+            row, column = (int(i) for i in np.argwhere(gaps)[0])
             rule = "missing='drop' leaves such rows out"
             raise InvalidInput(f"X has a missing value (NaN) in column {column}, row {row}; {rule}")
         return np.asarray(numbers)
@@ -131,12 +113,9 @@ class FewerBins(
         by more. `bound_` allows for it.
         """
         with self._restored():
-            options = self._options()
-            first = self._stream is None
-            if first:
-                self._one = is_column(X)
-            rows = self._numbers(as_table(X) if is_column(X) else X, reset=first)
-            self._update(BinsSummary.of(Block(rows, None, sample_weight), options.missing))
+            plan = BinsPlan(self._options().missing)
+            rows = self._read(X, reset=self._stream is None)
+            self._update(BinsSummary.of(Block(rows, None, sample_weight), plan))
         return self
 
     def _solved(self, summary: BinsSummary, options: BinsOptions) -> Any:
@@ -163,16 +142,15 @@ class FewerBins(
         """
         check_is_fitted(self)
         if is_lazy(X):
-            head = head_of(X)
-            return lazily(X, self.transform, None if is_column(head) else self.n_features_in_)  # type: ignore[no-any-return]
-        one = self.n_features_in_ == 1 and is_column(X)
-        X = self._numbers(as_table(X) if one else X, reset=False)
+            columns = None if is_column(head_of(X)) else self.n_features_in_
+            return lazily(X, self.transform, columns)  # type: ignore[no-any-return]
+        one = self.n_features_in_ == 1
+        numbers = self._read(X, reset=False, one=one)
         kept = [self.kept_values_] if isinstance(self.result_, Result) else self.kept_values_
-        mapped = np.column_stack(
-            [nearest(column, np.sort(few)) for column, few in zip(X.T, kept, strict=True)]
-        )
-        mapped[np.isnan(X)] = np.nan
-        return (mapped[:, 0] if one else mapped).astype(X.dtype)
+        each = zip(numbers.T, kept, strict=True)
+        mapped = np.column_stack([nearest(column, few) for column, few in each])
+        mapped[np.isnan(numbers)] = np.nan
+        return (mapped[:, 0] if one and is_column(X) else mapped).astype(numbers.dtype)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -181,38 +159,21 @@ class FewerBins(
         return tags
 
 
+HEAD_ROWS = 1024
+"""Rows by which the columns of blocks are known."""
+
+
 def is_column(X: Any) -> bool:
     """Whether X is one column without a second axis: an array, a list or a Series."""
     return not sp.issparse(X) and not is_frame(X) and read(X, "X").ndim == 1
 
 
-def as_table(x: Any) -> npt.NDArray[Any]:
-    """One column (n,) as a table (n, 1)."""
-    return as_numbers(x, "X")[:, None]
-
-
-def without_gaps(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
-    """A table with zeros where values are missing, and where that is; None where none is."""
-    X = gathered(X)
-    values = numbers_of_values(X)
-    gaps = np.isnan(values)
-    if not gaps.any():
-        return X, None
-    return (
-        put_columns(
-            X, {i: np.where(gaps[:, i], 0.0, values[:, i]) for i in range(values.shape[1])}
-        ),
-        gaps,
-    )
-
-
 def nearest(x: Vector, kept: Vector) -> Vector:
-    """The nearest of some sorted values, of two as near the lower.
+    """The nearest of some ascending values, of two as near the lower.
 
     >>> nearest(np.array([-9.0, 1.0, 1.1, 9.0]), np.array([0.0, 2.0])).tolist()
     [0.0, 0.0, 2.0, 2.0]
     """
-    half, low = x.astype(np.float64) / 2, kept / 2  # no difference of two halves is infinite
     above = np.searchsorted(kept, x).clip(0, len(kept) - 1)
     below = np.maximum(above - 1, 0)
-    return np.asarray(np.where(low[above] - half < half - low[below], kept[above], kept[below]))
+    return np.asarray(np.where(kept[above] - x < x - kept[below], kept[above], kept[below]))

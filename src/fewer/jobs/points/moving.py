@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..._validation import Indices, InvalidInput, Vector, shown
-from ...active_set import box_weights, simplex_weights
+from ...active_set import box_weights
 from ...deadline import Deadline
 from ...distances import centre_of, evenly, squared_lengths
 from ...objectives.mmd import spans, spread
@@ -45,13 +45,9 @@ LEAST_WEIGHT = 0.05
 """Weights below this share of the mean weight count as so much in the unit of a point's steps."""
 MAX_SEATS = 4000
 """Rows among which places for points are looked for, at most."""
-TIMES_DEFAULT = 3.5
-"""What moving may cost, in units of what choosing the rows costs."""
-SEARCH_WORK, EVALUATION_WORK = 2.5e9, 1e7
-"""The work of choosing rows and of an evaluation, each beside comparing rows."""
-MAX_WORK = 2 * 10**11
-"""Pairs of rows times (columns + 20) that choosing rows takes, or moving them, at most."""
-MIN_EVALUATIONS, USUAL_EVALUATIONS, MAX_EVALUATIONS = 60, 100, 1000
+MAX_WORK = 4 * 10**11
+"""Pairs of rows times (columns + 20) that moving may compare, about."""
+MIN_EVALUATIONS, USUAL_EVALUATIONS, MAX_EVALUATIONS = 60, 200, 1000
 """How often value and gradient are computed, at least, for deciding how many rows are compared, and
 at most."""
 TIME_SHARE = 0.8
@@ -184,7 +180,7 @@ class Box(NamedTuple):
 class Descent:
     """The way of points from where they begin, and the best places (k, d) and weights (k,) so far.
 
-    Values are in units of the first one. A point of weight w moves in units of 1 / √w: the Hessian
+    Values are in units of the `first` one. A point of weight w moves in units of 1 / √w: the Hessian
     of its place grows with w.
     """
 
@@ -199,7 +195,7 @@ class Descent:
     value: float = 1.0
 
     def __post_init__(self) -> None:
-        self.unit, self.base = max(self.first, 1e-14), self.problem(self.places, self.weights)[0]
+        self.base = self.problem(self.places, self.weights)[0]
         self.history = [self.value]
 
     def search(self, evaluations: int, seats: Seats | None, rng: np.random.Generator) -> None:
@@ -207,13 +203,12 @@ class Descent:
         if not self.box.free.any():
             return
         idle, even = 0, np.full(len(self.weights), 1.0 / len(self.weights))
-        left = evaluations - self._descend(
-            self.places, self.weights, min(evaluations, FIRST_EVALUATIONS)
-        )
+        most = min(evaluations, FIRST_EVALUATIONS)
+        left = evaluations - self._descend(self.places, self.weights, most)
         while seats is not None and left >= LEAST_EVALUATIONS and idle < IDLE_ROUNDS:
-            start, before = self._reseated(seats, rng), self.value
-            if start is None or self.stopped is not Status.FINISHED:
+            if self.stopped is not Status.FINISHED:
                 return
+            start, before = self._reseated(seats, rng), self.value
             weights = self.problem(start, even)[1]
             left -= 3 + self._descend(start, weights, min(left, ROUND_EVALUATIONS))
             idle = 0 if self.value < before * (1.0 - ENOUGH) else idle + 1
@@ -233,10 +228,10 @@ class Descent:
             places = start.copy()
             places[free] = flat / scale
             f, latest, slope = self.problem(places, latest)
-            f = (f - self.base) / self.unit + 1.0
+            f = (f - self.base) / self.first + 1.0
             if f < self.value:
                 self.places, self.value, self.weights = places, f, latest
-            return f, slope[free] / (self.unit * scale)
+            return f, slope[free] / (self.first * scale)
 
         def step(flat: Vector) -> None:
             self.history.append(self.value)
@@ -253,32 +248,20 @@ class Descent:
         how = {"method": "L-BFGS-B", "bounds": np.transpose(ends), "options": options}
         return int(minimize(value, scale * start[free], jac=True, callback=step, **how).nfev)
 
-    def _reseated(self, seats: Seats, rng: np.random.Generator) -> Vector | None:
-        """Put a point and the most similar one of its class elsewhere; None where none may go.
+    def _reseated(self, seats: Seats, rng: np.random.Generator) -> Vector:
+        """Put a point elsewhere, where it is missed most.
 
-        Each goes where it is missed most: to the row of its class with the largest witness
-        function, Σ_n t_n s(x, x_n) - Σ_i w_i s(x, y_i), of the others.
+        That is the row of its class with the largest witness function, Σ_n t_n s(x, x_n) - Σ_i w_i
+        s(x, y_i), of the others.
         """
-        places, classes = self.places.copy(), self.places[:, -1]
         movers = np.flatnonzero(self.box.free[:, :-1].all(axis=1))
-        if not movers.size:
-            return None
-        first = rng.choice(movers)
-        kin = movers[(movers != first) & (classes[movers] == classes[first])]
-        near = np.square(places[kin] - places[first]).sum(axis=1)
-        out = [first, *kin[np.argsort(near, kind="stable")[:1]]]
-        stay = np.setdiff1d(np.arange(len(places)), out)
-        for point in out:
-            witness = seats.means.copy()
-            if len(stay):
-                others = _with_lengths(places[stay])
-                K, _ = self.problem.compared(places[stay], others)
-                weights = simplex_weights(K, self.problem.sums(places[stay])[0])
-                witness -= self.problem.compared(seats.places, others)[0] @ weights
-            open_ = seats.places[:, -1] == classes[point]
-            at = int(np.argmax(np.where(open_, witness, -np.inf)))
-            places[point] = np.clip(seats.places[at], self.box.low, self.box.high)
-            stay = np.append(stay, point)
+        point, places = rng.choice(movers), self.places.copy()
+        stay = np.arange(len(places)) != point
+        S, _ = self.problem.compared(seats.places, _with_lengths(places[stay]))
+        witness = seats.means - S @ self.weights[stay]
+        kindred = seats.places[:, -1] == places[point, -1]
+        at = int(np.argmax(np.where(kindred, witness, -np.inf)))
+        places[point, :-1] = np.clip(seats.places[at], self.box.low, self.box.high)[:-1]
         return places
 
 
@@ -390,10 +373,10 @@ def move_points(
     data, evaluations, note = _compared_rows(target, len(every), options, until, rng)
     there = space.of(data.rows[:], data.labels)
     problem = MovingMMD.of(there, data.weights, F.similarity.name, *bounds)
-    how = Box(low, high, free), first, until, None if options.callback is None else tell
+    how = Box(low, high, free), max(first, 1e-14), until, None if options.callback is None else tell
     descent = Descent(problem, start, weights, *how)
     seats = None
-    if len(columns) == rows.shape[1]:
+    if free[:, :-1].all(axis=1).any():
         some = evenly(F.space.size, MAX_SEATS)
         labels = None if F.labels is None else F.labels[some]
         seats = Seats(space.of(dense(F.rows[some]), labels), F.mean[some])
@@ -434,13 +417,11 @@ def _compared_rows(
     """Choose the rows with which k moving points are compared, how often that is done, and say so."""
     assert target.rows is not None  # noqa: S101 - targets of rows in memory
     data, note = target.rows.data, "the points moved away from the rows that `indices` names"
-    (n, d), cost = data.rows.shape, data.rows.shape[1] + 20
-    work = min(MAX_WORK, CANDIDATE_WORK_PER_SECOND * max(until.left(), 0.0)) / USUAL_EVALUATIONS
-    most = max(int(min(work / (k * cost), options.max_memory / (128 * d))), MIN_SAMPLED)
-    if most < n:
-        data = data.take(np.sort(rng.choice(n, most, replace=False)))
-        note += f", by {most} of {n} rows, drawn at random"
-    choosing = min(float(n) ** 2 * cost, MAX_WORK) + SEARCH_WORK
-    each = 2.0 * k * min(n, most) * cost + EVALUATION_WORK
-    evaluations = np.clip(TIMES_DEFAULT * choosing / each, MIN_EVALUATIONS, MAX_EVALUATIONS)
-    return data, int(evaluations), note
+    n, d = data.rows.shape
+    pairs = min(MAX_WORK, CANDIDATE_WORK_PER_SECOND * max(until.left(), 0.0)) / (k * (d + 20))
+    most = int(min(pairs / USUAL_EVALUATIONS, options.max_memory / (128 * d)))
+    count = min(max(most, MIN_SAMPLED), n)
+    if count < n:
+        data = data.take(np.sort(rng.choice(n, count, replace=False)))
+        note += f", by {count} of {n} rows, drawn at random"
+    return data, int(np.clip(pairs / count, MIN_EVALUATIONS, MAX_EVALUATIONS)), note

@@ -7,7 +7,7 @@ import pytest
 
 from fewer import InvalidInput, Status, bins
 from fewer._compiled.segments import advance_bars
-from fewer.jobs.bins import bars as _bars
+from fewer.jobs.bins import bars
 
 
 def cost_of(x, begins):
@@ -115,8 +115,8 @@ def test_bars_are_the_best_whatever_is_looked_ahead(monkeypatch):
 
     Nor does the shortcut for monotone bins.
     """
-    monkeypatch.setattr(_bars, "COARSE", 8)
-    monkeypatch.setattr(_bars, "COARSE_PER_BAR", 2)
+    monkeypatch.setattr(bars, "COARSE", 8)
+    monkeypatch.setattr(bars, "COARSE_PER_BAR", 2)
     rng, t = np.random.default_rng(5), np.linspace(0.0, 1.0, 70)
     shapes = (
         1.1 + np.sin(9.0 * t),
@@ -134,19 +134,8 @@ def test_bars_are_the_best_whatever_is_looked_ahead(monkeypatch):
                 assert result.status is Status.OPTIMAL
 
 
-def test_merging_halves_a_curve_in_a_few_passes(monkeypatch):
-    """Where costs rise all the way, more than the lowest one is merged at once."""
-    passes = []
-    at = _bars.Runs.at
-    monkeypatch.setattr(
-        _bars.Runs, "at", lambda self, first: passes.append(len(first)) or at(self, first)
-    )
-    assert len(_bars.Runs.of(np.exp(-np.linspace(0.0, 5.0, 5000))).merged(10).starts) == 10
-    assert len(passes) < 100
-
-
 def test_merged_neighbours_leave_a_true_bound(monkeypatch):
-    monkeypatch.setattr(_bars, "MAX_CHOICES", 60)
+    monkeypatch.setattr(bars, "MAX_CHOICES", 60)
     rng = np.random.default_rng(3)
     for _ in range(20):
         x = rng.dirichlet(np.ones(60))
@@ -199,14 +188,3 @@ def test_a_time_limit_leaves_merged_neighbours():
     assert result.status is Status.TIME_LIMIT
     assert len(result.indices) == 40
     assert result.bound == 0.0
-
-
-def test_counts_have_one_dimension():
-    with pytest.raises(
-        InvalidInput, match=r"counts must be a histogram of one dimension .* got shape \(2, 3\)"
-    ):
-        bins(counts=np.ones((2, 3)), k=2)
-    with pytest.raises(
-        InvalidInput, match="preserve must be one of 'cdf', 'entries', got 'marginals'"
-    ):
-        bins(counts=np.ones(6), k=2, preserve="marginals")
