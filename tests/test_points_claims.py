@@ -278,7 +278,7 @@ def test_scaling_of_sparse_and_constant_columns():
 def test_standardize_is_auto_true_or_false(value):
     with pytest.raises(InvalidInput, match="standardize must be 'auto', True or False"):
         points(rows(0), 2, standardize=value)
-    with pytest.raises(InvalidInput, match="needs rows to compare"):
+    with pytest.raises(InvalidInput, match="standardize is not for similarity"):
         points(np.eye(3), 2, similarity="precomputed", standardize=True)
 
 

@@ -217,7 +217,7 @@ def test_points_move_towards_the_target():
             {"target": np.ones((4, 2)), "labels": np.arange(N) % 2},
             "labels beside a target must name a column",
         ),
-        ({"target": np.ones((4, 2)), "similarity": "precomputed"}, "target needs rows to compare"),
+        ({"target": np.ones((4, 2)), "similarity": "precomputed"}, "target is not for similarity=.precomputed."),
         ({"target_weight": np.ones(3)}, "target_weight needs a target"),
     ],
 )
