@@ -97,11 +97,10 @@ def test_dates_categories_and_missing_values_are_shown_as_they_are(tmp_path):
         "--report",
         "page.html",
     )
-    out, err = run(*asked, "--json", cwd=tmp_path)
+    out, _ = run(*asked, "--json", cwd=tmp_path)
     kept = json.loads(out)["answers"][0]["kept"]
     assert set(kept["churn"]) <= {"yes", "no"}
     assert all(text[:2] == "20" and text[4] == "-" for text in kept["since"])
-    assert kept["since"][0] in err
     page = (tmp_path / "page.html").read_text()
     assert "4 kept points among all 80 rows" in page
     assert page.count("<circle") == 4

@@ -45,7 +45,6 @@ def prepare() -> None:
     """
     handle(_end)
     gc.set_threshold(MIN_NEW_OBJECTS)
-    sys.unraisablehook = _unraisable
     for number in range(
         3
     ):  # else the next file that is opened would take the place, and get what is said to stderr
@@ -137,21 +136,3 @@ def _note(number: int, frame: "Any") -> None:
     if _noted:
         raise KeyboardInterrupt("interrupted twice; not everything was written")
     _seen = _noted = True
-
-
-def _unraisable(error: "Any") -> None:
-    """A Ctrl-C in a finalizer, where it cannot be raised, comes again when that has ended."""
-    if error.exc_type is not None and issubclass(error.exc_type, KeyboardInterrupt):
-        from _thread import start_new_thread
-
-        start_new_thread(_again, ())
-    else:
-        sys.__unraisablehook__(error)
-
-
-def _again() -> None:
-    from _thread import interrupt_main
-    from time import sleep
-
-    sleep(0.01)
-    interrupt_main()

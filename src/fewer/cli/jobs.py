@@ -15,13 +15,12 @@ from ..jobs.dims.options import DimsOptions
 from ..jobs.points.options import PointsOptions
 from ..jobs.terms.options import TermsOptions
 from ..similarity import SIMILARITIES
-from ..tables.baskets import long_columns
+from ..tables.baskets import long_columns, open_transactions
 from ..tables.column import columns_of
-from ..tables.names import nearest
+from ..tables.frames import nearest
 from ..tables.prices import RETURNS
 from ..tables.schema import KINDS
 from ..tables.source import Source, of_table, source_of
-from ..tables.transactions import open_transactions
 from ._options import (
     TARGET_FILE,
     Request,
