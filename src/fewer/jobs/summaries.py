@@ -18,10 +18,8 @@ from .dims.dims import DimsProblem
 from .dims.options import DimsOptions
 from .dims.summary import DimsPlan, DimsSummary, schema_of
 from .points.blocks import solve_summary
-from .points.first_pass import FirstPlan, FirstSummary
-from .points.one_pass import Coreset, OnePassPlan
 from .points.options import PointsOptions
-from .points.second_pass import PointsPlan, SecondSummary
+from .points.passes import Coreset, FirstPlan, FirstSummary, PointsPlan, SecondSummary
 from .terms.blocks import TermsSummary, block_schema
 from .terms.options import TermsOptions
 from .terms.terms import track
@@ -209,17 +207,12 @@ def _points_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) 
         made = PointsPlan.of(plan) if isinstance(plan, FirstSummary) else plan.plan
         if own.get("kept") is None:
             return SecondSummary.of(block, made)
-        kept = as_integer(own["kept"], "kept", 1)
-        return Coreset.of(block, OnePassPlan(made, kept, originals=False))
-    named = {name: getattr(options, name) for name in ("labels", "sample_weight")}
-    roles = {name: value if isinstance(value, str) else None for name, value in named.items()}
-    roles["labels"] = block.y if roles["labels"] is None else roles["labels"]
-    k, seed = as_integer(own.get("k", 1), "k", 1), as_seed(options.rng)
-    first = FirstPlan.of(block.X, k, options.replace(**roles), seed)
+        return Coreset.of(block, replace(made, kept=as_integer(own["kept"], "kept", 1)))
+    first = FirstPlan.of(block, as_integer(own.get("k", 1), "k", 1), options, as_seed(options.rng))
     if own.get("candidates") is not None:
         count = as_integer(own["candidates"], "candidates", 1)
-        first = replace(first, candidates=count, least=count)
-    return FirstSummary.of(block, replace(first, draws=first.candidates))
+        first = replace(first, most=count, least=count)
+    return FirstSummary.of(block, replace(first, draws=first.most))
 
 
 def _points_answer(summary: Any, k: Any, options: Any) -> Result:
