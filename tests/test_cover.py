@@ -17,9 +17,9 @@ from fewer._compiled import prices as _prices
 from fewer.codes import grouped
 from fewer.cover import KL, L2, Cover, cover_of
 from fewer.rules import NO_UNITS, Rules
-from fewer.search._masks import best_mask, subset_sums
-from fewer.search._prices import Proof, common_unit, even_bound
-from fewer.search._search import Search
+from fewer.search.coverage import CoverSearch as Search
+from fewer.search.coverage import best_mask, subset_sums
+from fewer.search.prices import Proof, common_unit, even_bound
 from fewer.spaces import States
 
 MODES = [KL, L2]

@@ -152,6 +152,8 @@ class DimensionSparse:
                 limit, verb = f"the budget of {self.budget:g}", "the cheapest costs"
             raise InvalidInput(f"no listed state fits into {limit}: {verb} {least:g}")
 
+    dimensions = True  # units are dimensions: of L2 and KL the mass on a face decides
+
     @property
     def n_units(self) -> int:
         """The number of dimensions."""

@@ -158,6 +158,8 @@ class SparseSimplex:
             labels=self.labels,
         )
 
+    entrywise = True
+
     @property
     def whole_faces(self) -> bool:
         """Whether k is the only bound."""
