@@ -143,11 +143,6 @@ def test_a_k_above_the_rows_of_the_training_part_keeps_all_of_them():
     assert np.isfinite(found.held_out["fewer"]).all()
 
 
-def test_no_k_at_all():
-    with pytest.raises(fewer.InvalidInput, match="ks must have at least one k"):
-        fewer.path("bins", VALUES, [])
-
-
 def test_a_path_is_drawn():
     pytest.importorskip("matplotlib").use("agg")
     ax = fewer.path("bins", VALUES, [2, 3]).plot()
@@ -164,24 +159,6 @@ def test_a_path_is_drawn():
 def test_an_option_that_a_path_of_bins_has_not_is_named(option):
     with pytest.raises(fewer.InvalidInput, match=f"{next(iter(option))} is not for a path of bins"):
         fewer.path("bins", None, [1, 2], counts=[1, 2, 3], **option)
-
-
-def test_a_ridge_is_that_of_terms():
-    found = fewer.path("terms", PRICES, [3], y=TARGET, rng=0, ridge=5.0)
-    assert found.results[0].value == fewer.terms(PRICES, TARGET, 3, rng=0, ridge=5.0).value
-
-
-def test_a_baseline_under_the_same_bounds_is_tried_where_it_can_hold_them():
-    rng = np.random.default_rng(4)
-    A = rng.standard_normal((80, 60))
-    b = A @ rng.dirichlet(np.full(60, 0.3))
-    study = study_of("terms", A, y=b, min_weight=0.03)  # at most 33 columns
-    path = solve_path(study, [8])
-    assert path.comparison.startswith("baseline NNLS ranking matches this with ")
-    size, baseline = int(path.comparison.split()[6]), study.baselines(study)["NNLS ranking"]
-    assert baseline(size) <= path.errors["fewer"][0]
-    assert np.isfinite(baseline(33))
-    assert baseline(34) == np.inf
 
 
 def test_what_a_baseline_does_is_said_as_it_is():
@@ -231,22 +208,6 @@ def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_ta
     page = path_page(path, "title", {})
     assert 'class="band"' in page
     assert "± standard error" in page
-
-
-def test_a_path_takes_the_first_k_that_is_good_enough():
-    rng = np.random.default_rng(5)
-    study = HistogramStudy(rng.poisson(30 * np.exp(-(np.linspace(-3, 3, 200) ** 2))).astype(float))
-    path = solve_path(study, [2, 5, 10, 40, 100], held_out=0.5, splits=1)
-    held = path.held_out["fewer"]
-    enough = held.min() + 0.1 * (held[0] - held.min())
-    assert path.recommended == path.ks[int(np.argmax(held <= enough))]
-    assert solve_path(study, [2, 5], k=5).recommended == 5
-
-
-@pytest.mark.parametrize("second", [1.4, 1.5])
-def test_a_gain_below_a_twentieth_of_the_reduction_is_not_worth_a_larger_k(second):
-    errors = np.tile([10.0, second, 1.0], (5, 1))
-    assert sufficient_over_splits(errors, 0.3) == (1 if second < 1.45 else 2)
 
 
 def test_an_interrupt_after_the_search_keeps_its_answer():
@@ -339,20 +300,6 @@ def test_what_all_k_have_in_common_does_not_count():
     assert (
         sufficient_over_splits(np.array([[10.0, 1.5, 1.1, 1.0]]) + noise, 0.3) == 1
     )  # of k itself it does
-
-
-def test_an_infinite_first_error_makes_no_gain_negligible():
-    errors = np.tile([np.inf, 1.0001, 1.0], (5, 1))
-    assert sufficient_over_splits(errors, 0.3) == 2
-    assert sufficient_over_splits(np.full((5, 3), np.inf), 0.3) == 0
-
-
-def test_rows_that_are_given_to_test_on_are_not_split_again():
-    X = np.random.default_rng(0).normal(size=(20, 4))
-    problem = study_of("terms", X, y=X[:, 0], test=np.arange(15, 20))
-    assert [
-        len(a.splits) for a in solve_path(problem, [1, 2], held_out=0.25, solver="greedy").answers
-    ] == [1, 1]
 
 
 def test_one_far_value_does_not_lower_the_error_of_bins():
