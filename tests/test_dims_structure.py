@@ -204,12 +204,12 @@ def test_what_cannot_be_asked_for():
     X = np.eye(4, dtype=int)
     for words, asked in {
         "budget is what may be spent on costs": {"budget": 2.0},
-        "give k or budget: how much may be chosen, got both": {
+        "give k, or costs and budget: how much may be chosen, got both": {
             "k": 2,
             "budget": 2.0,
             "costs": np.ones(4),
         },
-        "give k: how much may be chosen, got neither": {},
+        "how much may be chosen, got neither": {},
         r"costs must have shape \(4,\), got \(3,\)": {"budget": 2, "costs": np.ones(3)},
         "costs must not be negative, got -1 at index 2": {"budget": 2, "costs": [1, 1, -1, 1]},
         "a budget of 0.5 pays for none of the columns: the cheapest costs 1": {
