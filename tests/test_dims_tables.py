@@ -89,7 +89,7 @@ def test_missing_values_by_rule():
     table["tickets"] = table["tickets"].astype("Int64")
     table.loc[9, "tickets"] = pd.NA
     sentence = (
-        r"column 'plan', row 3: is missing, as is 1 more; missing='drop' .*'impute' .*'category'"
+        r"column 'plan', row 3: is missing, and 1 more; missing='drop' .*'impute' .*'category'"
     )
     with pytest.raises(InvalidInput, match=sentence):
         dims(table, 2)

@@ -96,7 +96,7 @@ class DimsSummary:
         if not schema.named:
             table = as_table(block.X, "X")
             size = table.shape[0]
-            weights = checked_weights(block.weight, size, None)
+            weights = checked_weights(block.weight, size)
         else:
             read = schema.read(block)
             parts, levels = read_codes(read, schema)
