@@ -89,11 +89,9 @@ def drawn(name: str, seed: int, solver: str) -> Any:
     """The errors of one draw, (1 + splits, K): on all data, then held out in each split."""
     problem = CASES[name](np.random.default_rng(seed))
     path = solve_path(
-        problem, GRID, held_out=HELD_OUT, seed=seed, baselines=False, solver=solver, splits=SPLITS
+        problem, GRID, held_out=HELD_OUT, rng=seed, baselines=False, solver=solver, splits=SPLITS
     )
-    return np.array(
-        [[a.error for a in path.answers], *np.array([a.held_outs for a in path.answers]).T]
-    )
+    return np.array([path.errors["fewer"], *np.array([a.splits for a in path.answers]).T])
 
 
 RULES: dict[str, Callable[[Any], int]] = {

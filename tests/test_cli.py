@@ -313,4 +313,4 @@ def test_terms_takes_conditions_from_options_and_files(files):
     assert q[0] <= 0.4 + 1e-9
     assert abs(q[0] - 0.5) + abs(q[1] - 0.5) + q[2:].sum() <= 1.0 + 1e-8
     assert "Weight of each group." in page.read_text("utf-8")
-    assert "Turnover from the previous weights" in page.read_text("utf-8")
+    assert "turnover</dt>" in page.read_text("utf-8")

@@ -9,7 +9,7 @@ import pytest
 
 import fewer
 from commands import run
-from fewer.report.study import BLOCKS_NOTE as NOTE
+from fewer.report.study import BlocksStudy
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_a_path_in_blocks_is_the_answer_for_each_k(job, folder):
     asked = ("--path", "1,3", "--max-memory", "50KB", "-o", out, "--report", page)
     _, err = run(job, folder / file, *more, *asked)
     said = run(job, folder / file, *more, *asked, "--force")[0] + err
-    assert NOTE in said
+    assert BlocksStudy.note in said
     kept = pl.read_csv(out)
     given = (str(folder / file), "y") if job == "terms" else (str(folder / file),)
     for k in (1, 3):

@@ -11,7 +11,7 @@ import pytest
 from commands import run, write_tables
 from fewer.cli import _app
 from fewer.cli.demo import requests
-from fewer.report.dims import DimsStudy
+from fewer.report.columns import DimsStudy
 from fewer.solvers.minimize import SOLVERS
 
 
@@ -37,7 +37,7 @@ def test_without_baselines_nothing_is_compared(files):
 
 def test_baselines_are_computed_only_where_something_tells_of_them(files, monkeypatch):
     asked = []
-    monkeypatch.setattr(DimsStudy, "baselines", property(lambda self: asked.append(1) or {}))
+    monkeypatch.setattr(DimsStudy, "baselines", lambda self, test: asked.append(1) or {})
     run("dims wide.csv -k 3 -q -o out.csv", cwd=files)
     assert asked == []
     run("dims wide.csv -k 3 -q -o out.json", cwd=files)

@@ -13,7 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from fewer import DimensionSparse, FewerDims, InvalidInput, Status, coverage, dims
 from fewer.datasets import baskets
 from fewer.rules import Rules
-from fewer.search._prices import Proof
+from fewer.search.prices import Proof
 from fewer.spaces import Lattice, States
 from test_dims_restricted import loss
 

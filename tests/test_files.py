@@ -349,7 +349,7 @@ def python(code, cwd):
     return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("module", ["click", "polars", "fewer.report.html"])
+@pytest.mark.parametrize("module", ["click", "polars", "fewer.report.page"])
 def test_ctrl_c_during_an_import_is_130_without_a_traceback(tmp_path, module):
     (tmp_path / "wide.csv").write_text(WIDE)
     code = (

@@ -253,9 +253,7 @@ def test_mixed_objects_that_cannot_be_compared_are_grouped_too():
 
 def test_a_number_beyond_float64_is_refused_with_its_cell():
     (column,) = columns_of(pd.DataFrame({"big": pd.Series([1, 10**400], dtype=object)}))
-    with pytest.raises(
-        InvalidInput, match=r"column 'big', row 1: 1000.* is more than float64 can hold"
-    ):
+    with pytest.raises(InvalidInput, match=r"column .big. must hold numbers that float64 can hold"):
         _ = column.values
 
 

@@ -239,13 +239,6 @@ def test_matrices_that_cannot_be_multiplied_get_a_sentence():
         short,
         [1.0, 1.0, 1.0],
     )
-    refused(
-        "with rmatvec",
-        Moments,
-        Atoms(3),
-        LinearOperator((3, 3), matvec=lambda v: v, dtype=float),
-        [1.0, 1.0, 1.0],
-    )
 
 
 def test_options_of_any_number_type_work_in_solvers():

@@ -83,7 +83,7 @@ def test_no_name_is_defined_twice_across_solvers_and_engines():
 
 def test_scikit_learn_waits_for_an_estimator():
     """Importing it takes longer than most calls of a job."""
-    jobs = ", ".join(f"fewer.report.{job}" for job in ("points", "bins", "terms", "dims"))
+    jobs = ", ".join(f"fewer.report.{job}" for job in ("points", "bins", "columns"))
     slow = ("sklearn", "pandas", "matplotlib")
     code = f"import sys, {jobs}, fewer.cli._run; print([m for m in {slow} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,6 +1,8 @@
-"""fewer.path: for each k what the function says, beside baselines, from rows that are prepared once."""
+"""fewer.path: for each k what the function says, beside baselines; claims of what was measured."""
 
 import sys
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,19 @@ import polars as pl
 import pytest
 
 import fewer
+from fewer import Status
 from fewer.jobs.points.points import prepare
+from fewer.report.bins import HistogramStudy
+from fewer.report.page import path_page
+from fewer.report.path import (
+    SPLITS,
+    compare,
+    matching_size,
+    solve_path,
+    study_of,
+    sufficient_over_splits,
+)
+from fewer.report.study import Study
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.standard_normal((60, 3))
@@ -110,7 +124,7 @@ def test_data_in_blocks_have_one_set_of_passes():
     ("job", "options", "words"),
     [
         ("point", {}, "job must be"),
-        ("points", {"gama": 1.0}, "gama is no option of points; did you mean 'gamma'"),
+        ("points", {"gama": 1.0}, "'gama' is no option of points; did you mean 'gamma'"),
         ("points", {"y": TARGET}, "y is the target of terms"),
         ("points", {"rng": np.random.default_rng(0)}, "rng must be a seed"),
         ("points", {"k": 99}, "k must be in 1..60"),
@@ -148,12 +162,215 @@ def test_a_path_is_drawn():
     "option", [{"positions": [1.0, 2.0, 4.0]}, {"ridge": 1.0}, {"validation": 0.1}]
 )
 def test_an_option_that_a_path_of_bins_has_not_is_named(option):
-    with pytest.raises(
-        fewer.InvalidInput, match=f"'{next(iter(option))}' is no option of a path of bins"
-    ):
+    with pytest.raises(fewer.InvalidInput, match=f"{next(iter(option))} is not for a path of bins"):
         fewer.path("bins", None, [1, 2], counts=[1, 2, 3], **option)
 
 
 def test_a_ridge_is_that_of_terms():
     found = fewer.path("terms", PRICES, [3], y=TARGET, rng=0, ridge=5.0)
     assert found.results[0].value == fewer.terms(PRICES, TARGET, 3, rng=0, ridge=5.0).value
+
+
+def test_a_baseline_under_the_same_bounds_is_tried_where_it_can_hold_them():
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((80, 60))
+    b = A @ rng.dirichlet(np.full(60, 0.3))
+    study = study_of("terms", A, y=b, min_weight=0.03)  # at most 33 columns
+    path = solve_path(study, [8])
+    assert path.comparison.startswith("baseline NNLS ranking matches this with ")
+    size, baseline = int(path.comparison.split()[6]), study.baselines(study)["NNLS ranking"]
+    assert baseline(size) <= path.errors["fewer"][0]
+    assert np.isfinite(baseline(33))
+    assert baseline(34) == np.inf
+
+
+def test_what_a_baseline_does_is_said_as_it_is():
+    study = study_of("bins", None, counts=np.random.default_rng(1).integers(1, 40, 30))
+    path = solve_path(study, [5])
+    assert path.comparison.startswith("baseline quantile binning matches this with ")
+    own = path.answer.errors["fewer"]
+    for other, words in ((own, "does as well here"), (own / 2, "is better here")):
+        answer = replace(path.answer, errors={"fewer": own, "other": other})
+        assert compare(study, answer) == f"baseline other {words}"
+    without = solve_path(study, [5], baselines=False)
+    assert (without.comparison, without.answer.errors) == ("", {"fewer": own})
+
+
+class Noisy(Study):
+    """Errors that are known on all data, and have noise where some are held out."""
+
+    job, metric, size, unit = "bins", "error", 9, "bins"
+    curve: ClassVar = {1: 10.0, 2: 1.0, 3: 0.95, 4: 0.94}
+    noise = np.zeros(10)
+
+    def solve(self, k, **search):
+        return fewer.bins(counts=[1, 2, 3, 4, 5, 6, 7, 8, 9], k=k)
+
+    def error(self, result):
+        return self.curve[len(result.indices)] + float(self.noise[len(result.indices)])
+
+    def split(self, share, rng):
+        test = Noisy()
+        test.noise = 0.3 * rng.normal() + 0.02 * rng.normal(size=10)  # splits differ more than k do
+        return self, test
+
+
+def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_taken():
+    path = solve_path(Noisy(), [1, 2, 3, 4], held_out=0.3)
+    for answer in path.answers:
+        assert len(answer.splits) == SPLITS
+        assert answer.held_out["fewer"] == pytest.approx(np.mean(answer.splits))
+        spread = np.var(answer.splits, ddof=1) * (1 / SPLITS + 0.3 / 0.7)
+        assert answer.held_out_se == pytest.approx(spread**0.5)
+    assert path.recommended == 2
+    assert path.reason == "no larger k has a held-out error that is clearly lower, over 5 splits"
+    chosen = [solve_path(Noisy(), [1, 2, 3, 4], held_out=0.3, rng=s).recommended for s in range(20)]
+    assert chosen.count(2) >= 14
+    assert 1 not in chosen
+    assert len(solve_path(Noisy(), [1, 2], k=2, held_out=0.3).answers[0].splits) == 1
+    page = path_page(path, "title", {})
+    assert 'class="band"' in page
+    assert "± standard error" in page
+
+
+def test_a_path_takes_the_first_k_that_is_good_enough():
+    rng = np.random.default_rng(5)
+    study = HistogramStudy(rng.poisson(30 * np.exp(-(np.linspace(-3, 3, 200) ** 2))).astype(float))
+    path = solve_path(study, [2, 5, 10, 40, 100], held_out=0.5, splits=1)
+    held = path.held_out["fewer"]
+    enough = held.min() + 0.1 * (held[0] - held.min())
+    assert path.recommended == path.ks[int(np.argmax(held <= enough))]
+    assert solve_path(study, [2, 5], k=5).recommended == 5
+
+
+@pytest.mark.parametrize("second", [1.4, 1.5])
+def test_a_gain_below_a_twentieth_of_the_reduction_is_not_worth_a_larger_k(second):
+    errors = np.tile([10.0, second, 1.0], (5, 1))
+    assert sufficient_over_splits(errors, 0.3) == (1 if second < 1.45 else 2)
+
+
+def test_an_interrupt_after_the_search_keeps_its_answer():
+    def stop(k):
+        raise KeyboardInterrupt
+
+    study = HistogramStudy(np.ones(30))
+    study.baselines = lambda test: {"other": stop}
+    path = solve_path(study, [3, 5])
+    assert path.interrupted
+    assert path.ks == [3]
+    assert list(path.errors) == ["fewer"]
+    assert "What was kept" in path_page(path, "stopped", {})
+    study.solve = lambda k, **search: stop(k)
+    with pytest.raises(KeyboardInterrupt):
+        solve_path(study, [3, 5])
+
+
+def test_baselines_of_dims_are_what_they_say():
+    rows = (np.random.default_rng(3).random((80, 7)) < 0.3).astype(np.int8)
+    study = study_of("dims", rows, names="abcdefg")
+    order = np.argsort(-rows.sum(axis=0), kind="stable")
+    for k in range(1, 8):
+        left = rows[:, order[k:]].any(axis=1).mean()
+        assert study.baselines(study)["frequency ranking"](k) == pytest.approx(left)
+
+
+def test_held_out_points_are_compared_by_the_definition():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    study = study_of("points", X, 4, gamma=0.5)
+    train, test = study.split(0.3, np.random.default_rng(0))
+    held = np.random.default_rng(0).permutation(60)[:18]
+    result = train.solve(4, solver="greedy", rng=0)
+    assert not np.isin(result.indices, held).any()
+    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    w = np.zeros(60)
+    w[result.indices] = result.weights
+    w[held] -= 1 / 18
+    assert test.error(result) == pytest.approx(w @ K @ w)
+
+
+def test_held_out_bins_are_a_random_part_of_the_values():
+    counts = np.random.default_rng(2).integers(0, 9, 50).astype(float)
+    train, test = HistogramStudy(counts).split(0.3, np.random.default_rng(0))
+    assert (train.counts + test.counts == counts).all()
+    assert (test.counts >= 0).all()
+    assert 0 < test.counts.sum() < counts.sum()
+    P, Q = np.cumsum(test.target), np.cumsum(train.target)
+    same = replace(train.solve(5), table=train.target)
+    assert test.error(same) == pytest.approx(np.sqrt(test.target @ (P - Q) ** 2))
+    assert HistogramStudy(counts + 0.5).split(0.3, np.random.default_rng(0)) is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_sizes_are_claimed_as_measured_whatever_a_baseline_does(seed):
+    rng = np.random.default_rng(seed)
+    errors = rng.random(200) / np.arange(1, 201) ** rng.uniform(0, 1)  # not monotone
+    errors[rng.integers(20, 220) :] = np.inf  # more cannot be served
+    asked = []
+
+    def baseline(k):
+        asked.append(k)
+        return float(errors[k - 1])
+
+    k, error = int(rng.integers(1, 19)), float(rng.uniform(0, 0.1))
+    size, tried = matching_size(baseline, k, error, 200)
+    assert len(set(asked)) == len(asked) < 30
+    assert all(k < each <= 200 for each in asked)
+    assert tried == sorted(each for each in asked if error < errors[each - 1] < np.inf)
+    assert size == min((each for each in asked if errors[each - 1] <= error), default=None)
+
+
+def test_that_no_error_is_below_zero_is_no_proof():
+    rows = np.random.default_rng(0).standard_normal((60, 2))
+    problem = study_of("points", rows, 4)
+    result = problem.solve(4, solver="exchange", rng=0)
+    assert result.status is Status.FINISHED
+    for bound in (0.0, 1e-5):
+        assert ("gap" in problem.lost(replace(result, bound=bound))) is (bound > 0.0)
+    problem = study_of("terms", np.eye(3), y=np.array([0.5, 0.5, 0.0]))
+    exact = problem.solve(2, solver="exact")
+    assert exact.status is Status.OPTIMAL
+    assert problem.lost(exact)["gap"] == exact.gap
+
+
+def test_what_all_k_have_in_common_does_not_count():
+    shift = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])[:, None]  # which rows are held out
+    assert sufficient_over_splits(np.array([[10.0, 3.0, 1.0, 1.0]]) + shift, 0.3) == 2
+    noise = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0]])
+    assert (
+        sufficient_over_splits(np.array([[10.0, 1.5, 1.1, 1.0]]) + noise, 0.3) == 1
+    )  # of k itself it does
+
+
+def test_an_infinite_first_error_makes_no_gain_negligible():
+    errors = np.tile([np.inf, 1.0001, 1.0], (5, 1))
+    assert sufficient_over_splits(errors, 0.3) == 2
+    assert sufficient_over_splits(np.full((5, 3), np.inf), 0.3) == 0
+
+
+def test_rows_that_are_given_to_test_on_are_not_split_again():
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    problem = study_of("terms", X, y=X[:, 0], test=np.arange(15, 20))
+    assert [
+        len(a.splits) for a in solve_path(problem, [1, 2], held_out=0.25, solver="greedy").answers
+    ] == [1, 1]
+
+
+def test_one_far_value_does_not_lower_the_error_of_bins():
+    x = np.random.default_rng(0).lognormal(size=2000)
+    near, far = (study_of("bins", values) for values in (x, np.append(x, 1e6)))
+    before, after = (problem.error(problem.solve(10)) for problem in (near, far))
+    assert after > before / 2
+    assert near.lost(near.solve(10))[near.metric] == before
+
+
+def test_the_error_of_bins_is_a_mean_over_the_data():
+    x = np.array([1.0, 1.0, 2.0, 5.0])
+    problem = study_of("bins", x)
+    result = problem.solve(2)
+    differences = [result.weights[result.labels <= v].sum() - (x <= v).mean() for v in x]
+    assert problem.error(result) == pytest.approx(np.sqrt(np.mean(np.square(differences))))
+    counts = np.array([2.0, 1.0, 0.0, 1.0])
+    problem = study_of("bins", None, counts=counts)
+    result = problem.solve(2)
+    differences = np.repeat(np.cumsum(result.p - counts / 4), counts.astype(int))
+    assert problem.error(result) == pytest.approx(np.sqrt(np.mean(np.square(differences))))

@@ -118,15 +118,6 @@ def test_labels_keep_classes_apart_and_matrices_of_similarities_do():
     assert one.indices.tolist() == two.indices.tolist()
 
 
-def test_tiles_add_up(monkeypatch):
-    X, who, weights = case(5, rows=90, patients=11)
-    whole = points(X, 3, units=who, sample_weight=weights, gamma=0.5, rng=0)
-    monkeypatch.setattr(module, "HIGH", 7)
-    assert points(X, 3, units=who, sample_weight=weights, gamma=0.5, rng=0).value == pytest.approx(
-        whole.value, abs=1e-13
-    )
-
-
 def test_too_many_rows_are_sampled_within_units(monkeypatch):
     X, who, _ = case(6, rows=400, patients=8)
     whole = points(X, 3, units=who, gamma=0.5, rng=0)

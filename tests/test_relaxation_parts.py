@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 import naive_proof as naive
 from fewer._compiled import certificate, dnn_admm
-from fewer.search.fit import vertex
+from fewer.search.fits import vertex
 
 
 def nearest(point, found, others):

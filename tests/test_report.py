@@ -7,18 +7,17 @@ import base64
 import csv
 import io
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 
 from chromium import started
-from fewer.report import Column, Html, Series, curve, page, pictures, table, tag
-from fewer.report.bins import HistogramStudy
+from fewer.report import charts
+from fewer.report.charts import Axis, Html, Series, chart, pictures, tag
+from fewer.report.page import page, path_page, paths_page, table
 from fewer.report.path import solve_path, study_of
-from fewer.report.path_page import path_page, paths_page
-from fewer.report.svg import Axis
 from fewer.text import csv_cell
 
 EVIL = [
@@ -34,19 +33,19 @@ EVIL = [
 
 
 @pytest.fixture(scope="module")
-def found():
+def path():
     rows = (np.random.default_rng(0).random((200, len(EVIL))) < 0.3).astype(np.int8)
     return solve_path(study_of("dims", rows, names=EVIL), [2, 4, 6], held_out=0.3, time_limit=5.0)
 
 
 @pytest.fixture(scope="module")
-def document(found):
+def document(path):
     how = {
         "command": "fewer dims '<b>evil</b>.csv' --path 2,4,6",
         "seed": 0,
         "versions": "fewer <1>",
     }
-    return path_page(found, "<i>evil</i>.csv & friends", how)
+    return path_page(path, "<i>evil</i>.csv & friends", how)
 
 
 class Tags(HTMLParser):
@@ -83,10 +82,10 @@ def as_read(name):
     return next(csv.reader([csv_cell(name)]))[0]
 
 
-def test_the_download_is_what_was_kept(found, document):
+def test_the_download_is_what_was_kept(path, document):
     data = re.search(r"base64,([A-Za-z0-9+/=]+)\" download", document)[1]
     rows = list(csv.DictReader(io.StringIO(base64.b64decode(data).decode())))
-    for answer in found.answers:
+    for answer in path.answers:
         mine = [row for row in rows if row["k"] == str(answer.k)]
         assert [row["column"] for row in mine] == [*map(as_read, answer.kept["column"])]
         assert [float(row["in rows"]) for row in mine] == answer.kept["in rows"]
@@ -94,14 +93,15 @@ def test_the_download_is_what_was_kept(found, document):
 
 def test_a_thousand_pictures_stay_under_two_megabytes():
     rows = np.random.default_rng(0).random((1000, 256))
-    text = page("pictures", pictures(rows, ["1 %"] * 1000, (16, 16)))
+    text = page("pictures", None, pictures(rows, ["1 %"] * 1000, (16, 16)))
     assert len(text.encode()) < 2_000_000
 
 
 def test_pictures_are_pixels():
     image = pytest.importorskip("PIL.Image")
     src = re.search(
-        r'src="data:image/png;base64,([^"]+)"', pictures([[0.0, 1.0, 2.0, 4.0]], ["a"], (2, 2))
+        r'src="data:image/png;base64,([^"]+)"',
+        pictures(np.array([[0.0, 1.0, 2.0, 4.0]]), ["a"], (2, 2)),
     )[1]
     pixels = np.asarray(image.open(io.BytesIO(base64.b64decode(src))))
     assert pixels.tolist() == [[255, 191], [128, 0]]
@@ -110,78 +110,97 @@ def test_pictures_are_pixels():
 def test_tags_escape_everything_but_html():
     assert tag("p", EVIL[0], title=EVIL[1]).count("<") == 2
     assert tag("p", Html("<b>"), None) == "<p><b></p>"
-    assert "–" in table([Column("a", [1.0, None])])
+    assert "–" in table({"a": [1.0, None]}, (), "label")
 
 
 def test_curves_place_points_where_they_belong():
-    drawing = curve(
-        [Series("a", [1, 10, 100], [1.0, 0.1, 0.01], "ours")],
-        x="k",
-        y="error",
-        title="t",
-        marked=10,
+    line = [Series("a", [1, 10, 100], [1.0, 0.1, 0.01], "ours")]
+    drawing = chart(line, x="k", y="error", title="t", logs=(True, True), marked=10)
+    xs, ys = (
+        np.array(re.findall(rf' {name}="([\d.]+)"', drawing), np.float64) for name in ("cx", "cy")
     )
-    xs = [float(v) for v in re.findall(r'cx="([\d.]+)"', drawing)]
-    ys = [float(v) for v in re.findall(r'cy="([\d.]+)"', drawing)]
-    assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.2)  # both axes by the logarithm
-    assert ys[1] - ys[0] == pytest.approx(ys[2] - ys[1], abs=0.2)
-    assert ys == sorted(ys)
-    assert curve([Series("a", [1], [np.inf])], x="k", y="e", title="t") == ""
-    assert Axis.of([3.0], 0, 1, False)(3.0) == 0.5
+    for places in (xs, ys):  # both axes by the logarithm
+        assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.2)
+    assert (np.diff(ys) > 0).all()
+    assert chart([Series("a", [1], [np.inf])], x="k", y="e", title="t") == ""
+    assert Axis.of([3.0], 0, 1)(3.0) == 0.5
 
 
-def test_baselines_of_dims_are_what_they_say():
-    rows = (np.random.default_rng(3).random((80, 7)) < 0.3).astype(np.int8)
-    problem = study_of("dims", rows, names="abcdefg")
-    order = np.argsort(-rows.sum(axis=0), kind="stable")
-    for k in range(1, 8):
-        left = rows[:, order[k:]].any(axis=1).mean()
-        assert problem.baselines["frequency ranking"](k) == pytest.approx(left)
+ROWS = np.random.default_rng(5).standard_normal((90, 4)) * [5.0, 3.0, 1.0, 0.5]
 
 
-def test_held_out_bins_are_a_random_part_of_the_values():
-    counts = np.random.default_rng(2).integers(0, 9, 50).astype(float)
-    train, judge, _ = HistogramStudy(counts).split(0.3, np.random.default_rng(0))
-    held = counts - train.counts
-    assert (held >= 0).all()
-    assert 0 < held.sum() < counts.sum()
-    P, Q = np.cumsum(held / held.sum()), np.cumsum(train.target)
-    same = replace(train.solve(5), table=train.target)
-    assert judge(same) == pytest.approx(np.sqrt(held / held.sum() @ (P - Q) ** 2))
-    assert HistogramStudy(counts + 0.5).split(0.3, np.random.default_rng(0)) is None
+def test_the_plane_of_rows_is_that_of_principal_components():
+    places, names = charts.in_plane(ROWS, 60)
+    fitted = PCA(2).fit(ROWS[:60])
+    expected = fitted.transform(ROWS)
+    assert places * np.sign((places * expected).sum(axis=0)) == pytest.approx(expected)
+    for name, share in zip(names, fitted.explained_variance_ratio_, strict=True):
+        assert name == f"{100 * share:.0f} % of the variance"
+    assert charts.in_plane(ROWS[:, :2], 60, ["height", "width"])[1] == ["height", "width"]
+    one, names = charts.in_plane(ROWS[:, :1], 60, ["height"])
+    assert (one[:, 0] == ROWS[:, 0]).all()
+    assert names == ("height", "")
 
 
-def test_an_interrupt_after_the_search_keeps_its_answer():
-    class Stopped(HistogramStudy):
-        @property
-        def baselines(self):
-            raise KeyboardInterrupt
-
-    stopped = solve_path(Stopped(np.ones(30)), [3, 5])
-    assert stopped.interrupted
-    assert stopped.ks == [3]
-    assert stopped.answer.baselines == {}
-    assert "What was kept" in path_page(stopped, "stopped", {})
-
-
-def test_an_interrupt_before_any_answer_is_passed_on():
-    class Stopped(HistogramStudy):
-        def solve(self, k, **search):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        solve_path(Stopped(np.ones(30)), [3, 5])
+def test_long_curves_are_thinned_and_keep_every_step_of_the_answer():
+    rng = np.random.default_rng(0)
+    before, after = rng.random(50_000), np.zeros(50_000)
+    after[rng.choice(50_000, 40, replace=False)] = 1 / 40
+    before = np.cumsum(before) / before.sum()
+    drawing = charts.cumulative(np.arange(50_000.0), before, np.cumsum(after), "bin")
+    ours = re.search(r'class="series steps ours"><polyline points="([^"]+)"', drawing)[1]
+    assert len({pair.split(",")[1] for pair in ours.split()}) == 41
+    assert len(ours.split()) <= 1400
+    drawing = charts.tracks(np.arange(5000.0), np.arange(5000.0) + 1)
+    assert "600 of 5000 rows" in drawing
+    assert "At most 1 in size" in drawing
 
 
-def test_a_path_takes_the_first_k_that_is_good_enough():
-    counts = (
-        np.random.default_rng(5).poisson(30 * np.exp(-(np.linspace(-3, 3, 200) ** 2))).astype(float)
-    )
-    found = solve_path(HistogramStudy(counts), [2, 5, 10, 40, 100], held_out=0.5)
-    held = [answer.held_out for answer in found.answers]
-    enough = min(held) + 0.1 * (held[0] - min(held))
-    assert found.answer.k == next(a.k for a in found.answers if a.held_out <= enough)
-    assert solve_path(HistogramStudy(counts), [2, 5], k=5).answer.k == 5
+STUDIES = {
+    "points": lambda: study_of("points", ROWS, 6, ["c0", "c1", "c2", "c3"]),
+    "hamming": lambda: study_of("points", (ROWS > 0).astype(float), 6, similarity="hamming"),
+    "bins": lambda: study_of("bins", None, counts=np.bincount((ROWS[:, 0] + 20).astype(int))),
+    "bars": lambda: study_of("bins", ROWS[:, 0], grid="equal", n_bins=700, contiguous=True),
+    "edges": lambda: study_of(
+        "bins", None, counts=np.arange(1, 31), edges=np.geomspace(1, 1e6, 31)
+    ),
+    "terms": lambda: study_of("terms", ROWS, 3, [f"<b>{i}" for i in range(4)], y=ROWS.mean(axis=1)),
+    "dims": lambda: study_of("dims", (ROWS > 2).astype(int), 3, [f"<b>{i}" for i in range(4)]),
+}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_page_of_every_job_has_a_picture_without_a_path(name):
+    solver = "auto" if name == "bars" else "greedy"
+    path = solve_path(STUDIES[name](), [3], solver=solver)
+    text = path_page(path, "title", {})
+    assert "Which k?" not in text
+    assert "<b>" not in text
+    drawings = re.findall(r'<svg viewBox="0 0 640 340".*?</svg>', text)
+    assert all("<title>" in d and 'role="img"' in d and "nan" not in d for d in drawings)
+    assert len(drawings) == {"terms": 2, "dims": 0, "hamming": 0}.get(name, 1)
+    if name == "points":
+        assert drawings[0].count("h0") == path.study.size
+        radii = [float(r) for r in re.findall(r' r="([\d.]+)"', drawings[0])]
+        weights = path.answer.result.heaviest_first()[1]
+        expected = np.maximum(18.0 * np.sqrt(weights / weights[0]), 3.0)
+        assert radii == pytest.approx(expected.tolist(), abs=0.06)
+    elif name == "dims":
+        assert text.count("<li><span>") == len(path.answer.result.indices) + 1
+    assert 'class="scroll" tabindex="0" role="region" aria-label="' in text
+
+
+def test_many_rows_are_drawn_in_part_and_that_is_said():
+    rows = np.random.default_rng(0).standard_normal((4000, 2))
+    some, weights = charts.drawn_rows(4000), np.array([0.75, 0.25])
+    words = ["row 5: 75 %", "row 9: 25 %"]
+    drawing = charts.cloud(rows[some], rows[[5, 9]], weights, 4000, words, ())
+    assert drawing.count("h0") == 1500
+    assert "1500 of 4000 rows" in drawing
+    assert "<title>row 9: 25 %</title>" in drawing
+    ones = np.ones((5, 3))
+    assert "nan" not in charts.cloud(ones, ones[:1], np.array([1.0]), 5, ["a"], ())
+    assert "nan" not in charts.tracks(np.zeros(3), np.zeros(3))
 
 
 @pytest.fixture(scope="module")
@@ -222,11 +241,11 @@ def test_in_chromium_no_noise_no_requests_no_harm(opened):
     assert view.locator("h1").inner_text() == "<i>evil</i>.csv & friends"
 
 
-def test_in_chromium_the_slider_changes_the_table(opened, found):
+def test_in_chromium_the_slider_changes_the_table(opened, path):
     view = opened()
     slider = view.locator("input[type=range]")
     marks = set()
-    for step, answer in enumerate(found.answers):
+    for step, answer in enumerate(path.answers):
         slider.fill(str(step))
         cells = view.locator(".panel:visible tbody tr td:first-child").all_text_contents()
         assert cells == [name.replace("\x00", "") for name in answer.kept["column"]]
@@ -249,10 +268,10 @@ def test_in_chromium_headings_sort(opened):
     assert head.locator("xpath=..").get_attribute("aria-sort") == "ascending"
 
 
-def test_in_chromium_without_script_everything_is_there(opened, found):
+def test_in_chromium_without_script_everything_is_there(opened, path):
     view = opened(java_script_enabled=False)
-    assert view.locator(".panel").count() == len(found.answers)
-    assert view.locator(".panel:visible").count() == len(found.answers)
+    assert view.locator(".panel").count() == len(path.answers)
+    assert view.locator(".panel:visible").count() == len(path.answers)
     assert not view.locator("input[type=range]").is_visible()
     assert view.locator("svg.curve").is_visible()
 
@@ -266,17 +285,16 @@ def test_in_chromium_it_fits_phone_and_desk_in_light_and_dark(opened, scheme, wi
     assert (int(re.search(r"\d+", ground)[0]) < 60) == (scheme == "dark")
 
 
-def test_in_chromium_paper_shows_every_k(opened, found):
+def test_in_chromium_paper_shows_every_k(opened, path):
     view = opened()
     view.emulate_media(media="print")
-    assert view.locator(".panel:visible").count() == len(found.answers)
+    assert view.locator(".panel:visible").count() == len(path.answers)
     assert not view.locator("input[type=range]").is_visible()
 
 
 def test_in_chromium_the_policy_stops_what_escaping_would_miss(browser, tmp_path):
-    slipped = page(
-        "slipped", Html("<script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>")
-    )
+    harm = "<script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>"
+    slipped = page("slipped", None, Html(harm))
     (tmp_path / "slipped.html").write_text(slipped)
     view = browser.new_page()
     view.goto((tmp_path / "slipped.html").as_uri())
@@ -284,11 +302,11 @@ def test_in_chromium_the_policy_stops_what_escaping_would_miss(browser, tmp_path
     view.close()
 
 
-def test_in_chromium_two_studies_slide_apart(browser, found, tmp_path):
+def test_in_chromium_two_studies_slide_apart(browser, path, tmp_path):
     text = paths_page(
         "two",
         "lead",
-        [("a", "words.", found, None), ("b", "words.", found, None)],
+        [("a", "words.", path, None), ("b", "words.", path, None)],
         {"command": "x"},
     )
     (tmp_path / "two.html").write_text(text, encoding="utf-8")

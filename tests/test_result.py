@@ -202,11 +202,6 @@ def test_groups_of_entries_have_no_weights_and_keep_their_vector():
     assert result.p == pytest.approx([0, 0, 0.45, 0.55])
 
 
-def test_a_result_without_an_answer_is_refused():
-    with pytest.raises(InvalidInput, match="a Result needs weights, or a table"):
-        made(weights=None)
-
-
 def test_heaviest_first_breaks_ties_by_index():
     indices, weights = made(
         indices=np.array([3, 5, 9]), weights=np.array([0.3, 0.4, 0.3])

@@ -23,7 +23,7 @@ from fewer import (
     deadline,
     terms,
 )
-from fewer.search.fit import refitted
+from fewer.search.fits import refitted
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"

@@ -327,10 +327,9 @@ def test_one_row_is_not_held_out():
         bins(counts=np.arange(1, 9), k=2, preserve=A[:1], validation=0.5)
 
 
-def test_an_operator_without_rmatvec_gets_a_sentence():
+def test_an_operator_needs_no_rmatvec_and_holds_real_numbers():
     operator = LinearOperator((12, 8), matvec=lambda v: A @ v, dtype=np.float64)
-    with pytest.raises(InvalidInput, match="X must be a LinearOperator with rmatvec"):
-        terms(operator, B, 2)
+    assert terms(operator, B, 2, rng=0).value == pytest.approx(terms(A, B, 2, rng=0).value)
     with pytest.raises(InvalidInput, match="X must hold real numbers"):
         terms(aslinearoperator(A * 1j), B, 2)
 
@@ -338,18 +337,18 @@ def test_an_operator_without_rmatvec_gets_a_sentence():
 # What bounds there are
 
 
-@pytest.mark.parametrize("power", [-300, 0, 300])
-def test_a_study_measures_errors_of_any_size(power):
-    problem = study_of("terms", np.ldexp(A, power), y=np.ldexp(B, power))
+def test_a_study_measures_errors():
+    problem = study_of("terms", A, y=B)
     result = problem.solve(3, rng=0)
-    share, judge, _ = problem.split(0.25, np.random.default_rng(0))
+    train, test = problem.split(0.25, np.random.default_rng(0))
     error = np.sqrt(np.mean((A @ result.p - B) ** 2))
-    assert np.ldexp(problem.error(result), -power) == pytest.approx(error)
+    assert problem.error(result) == pytest.approx(error)
     assert problem.lost(result)["variance explained"] == pytest.approx(1 - error**2 / B.var())
     assert all(
-        baseline(3) >= problem.error(result) * (1 - 1e-9) for baseline in problem.baselines.values()
+        baseline(3) >= problem.error(result) * (1 - 1e-9)
+        for baseline in problem.baselines(problem).values()
     )
-    assert np.ldexp(judge(share.solve(3, rng=0)), -power) == pytest.approx(error, rel=1.0)
+    assert test.error(train.solve(3, rng=0)) == pytest.approx(error, rel=1.0)
 
 
 def test_an_answer_worse_than_the_mean_of_the_target_is_said_to_be_so():

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from .solvers.exchange import exchange
     from .solvers.frank_wolfe import frank_wolfe
     from .solvers.greedy import greedy
-    from .solvers.iht import iht
+    from .solvers.iht import Backtracking, Constant, Doubling, Momentum, Refitting, iht
     from .solvers.minimize import minimize
-    from .solvers.steps import Backtracking, Constant, Doubling, Momentum, Refitting
     from .spaces import Atoms, Lattice, States, dimensions_to_vector, vector_to_dimensions
     from .tables.prices import returns
 
@@ -44,12 +43,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "AbsoluteError": "objectives.residuals",
     "Atoms": "spaces",
-    "Backtracking": "solvers.steps",
+    "Backtracking": "solvers.iht",
     "Conditions": "constraints.conditions",
-    "Constant": "solvers.steps",
+    "Constant": "solvers.iht",
     "DimensionSparse": "constraints.dimension_sparse",
     "Distribution": "distribution",
-    "Doubling": "solvers.steps",
+    "Doubling": "solvers.iht",
     "DownsideError": "objectives.residuals",
     "FewerBins": "jobs.bins.transformer",
     "FewerDims": "jobs.dims.selector",
@@ -65,9 +64,9 @@ _HOMES = {
     "Lattice": "spaces",
     "MMD": "objectives.mmd",
     "Moments": "objectives.moments",
-    "Momentum": "solvers.steps",
+    "Momentum": "solvers.iht",
     "Path": "report.path",
-    "Refitting": "solvers.steps",
+    "Refitting": "solvers.iht",
     "Result": "result",
     "RowsMMD": "objectives.mmd",
     "Simplex": "constraints.simplex",

@@ -7,6 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from ._validation import InvalidInput, as_array, as_numbers
+from .codes import as_csr
+
 Indices = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.float64]
 
@@ -77,3 +80,20 @@ def in_memory(X: Any, memory: int) -> Any:
         return X.X
     each = X.shape[1] if not X.sparse else 2 + X.X.nnz // max(X.X.shape[0], 1)
     return X[:] if 8 * X.shape[0] * each <= memory else X
+
+
+def as_rows(X: Any, name: str) -> Any:
+    """Return finite rows (n, d), dense or CSR; float32 and float64 stay so."""
+    rows: Any = as_csr(X, name) if sp.issparse(X) else as_numbers(X, name)
+    if len(rows.shape) != 2 or 0 in rows.shape:
+        raise InvalidInput(
+            f"{name} must have shape (rows, columns) with at least one of each, got {rows.shape}"
+        )
+    if rows.dtype.kind not in "fiub":
+        raise InvalidInput(f"{name} must hold real numbers, got dtype {rows.dtype}")
+    entries = rows.data if sp.issparse(rows) else rows
+    if entries.size and not np.isfinite([entries.min(), entries.max()]).all():
+        as_array(entries, name)  # says where
+    if rows.dtype not in (np.float32, np.float64) or not rows.dtype.isnative:
+        rows = rows.astype(np.float64)
+    return rows if sp.issparse(rows) else np.ascontiguousarray(rows)

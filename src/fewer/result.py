@@ -1,17 +1,28 @@
-"""What a solver hands back."""
+"""What a solver hands back, as numbers, as a table, and for people."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from html import escape
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _result_display as display
-from . import _result_frame as frames
-from ._validation import Indices, InvalidInput, Vector
+from ._validation import Indices, InvalidInput, Vector, known, library_of
 from .distribution import Distribution
 from .spaces import Space
+from .text import sentence, visible
+
+OURS = ("index", "weight", "count")
+"""Columns of ours; one of the user's that is called so gets an ending."""
+IN_ORDER = ("bins", "bars", "values")
+"""Units that displays show in their own order, not heaviest first."""
+LONGEST_LEVEL_TICK = 4
+"""Characters of a name under a bar up to which it is written level."""
+MAX_SHOWN_ROWS = 20
+"""Rows of the table in a notebook."""
 
 
 class Status(Enum):
@@ -47,6 +58,15 @@ class Status(Enum):
 
 
 ENDED_BY_ITSELF = (Status.OPTIMAL, Status.CONVERGED, Status.FINISHED)
+ENDS = {
+    Status.OPTIMAL: "optimal (proven) in",
+    Status.CONVERGED: "converged in",
+    Status.FINISHED: "finished in",
+    Status.MAX_ITER: "stopped at max_iter after",
+    Status.TIME_LIMIT: "stopped by the time limit after",
+    Status.CALLBACK: "stopped by the callback after",
+    Status.INTERRUPTED: "interrupted after",
+}
 
 
 class Words(NamedTuple):
@@ -170,12 +190,6 @@ class Result:
     unit_weights: Vector | None = None
     loss: float | None = None
 
-    def __post_init__(self) -> None:
-        if self.weights is None and self.table is None:
-            raise InvalidInput(
-                "a Result needs weights, or a table on its space where units are not entries"
-            )
-
     @property
     def support(self) -> Indices:
         """The units that p uses, sorted: `indices`."""
@@ -203,9 +217,7 @@ class Result:
         """Value - bound: how much better any answer could be; None where nothing is proven."""
         if self.bound is None:
             return None
-        return (
-            0.0 if self.value == self.bound else self.value - self.bound
-        )  # also where both are infinite
+        return 0.0 if self.value == self.bound else self.value - self.bound  # both may be infinite
 
     @property
     def success(self) -> bool:
@@ -215,9 +227,7 @@ class Result:
     @property
     def message(self) -> str:
         """The status and the note, as sentences."""
-        return " ".join(
-            [str(self.status), *([f"{self.note[0].upper()}{self.note[1:]}."] if self.note else [])]
-        )
+        return f"{self.status} {sentence(self.note)}" if self.note else str(self.status)
 
     @cached_property
     def distribution(self) -> Distribution:
@@ -300,7 +310,16 @@ class Result:
         -------
         DataFrame
         """
-        return frames.to_frame(self, backend)
+        library, rows = backend or "pandas", self.rows
+        columns, index, kept = ours(self), None, columns_of(rows, library)
+        if self.words.unit == "points" and self.labels is not None:
+            index = list(self.labels)
+        if library == "pandas" and library_of(rows) == "pandas":
+            index = rows.index
+        if library != "pandas" and index is not None:
+            columns["index_label" if "label" in kept else "label"] = index
+            index = None
+        return frame_of({**columns, **kept}, library, index)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the weights as bars; for dims the share of the covered rows that use each column.
@@ -314,10 +333,161 @@ class Result:
         -------
         matplotlib Axes
         """
-        return display.plot(self, ax)
+        ax = axes() if ax is None else ax
+        heights, label = self.weights, "weight"
+        if heights is None:
+            heights, label = column_shares(self), "share of the covered rows that use it"
+        heading, names = unit_names(self)
+        if heights is None:
+            ax.plot(np.arange(len(self.history)), self.history)
+            heading, label = "iterate", self.words.loss
+        elif heading == "value":
+            ax.vlines(np.asarray(self.labels, np.float64), 0.0, heights)
+            ax.set_ylim(0.0, None)
+        else:
+            ax.bar(np.arange(len(heights)), heights, tick_label=names)
+            if max(map(len, names), default=0) > LONGEST_LEVEL_TICK:
+                ax.tick_params(axis="x", labelrotation=90)
+            heading = f"{heading} of {self.words.unit}"
+        ax.set(title=kept_count(self), xlabel=heading, ylabel=label)
+        return ax
 
     def __repr__(self) -> str:
-        return display.one_line(self)
+        return f"Result({summary(self)})"
 
     def _repr_html_(self) -> str:
-        return display.html(self)
+        heading, names = unit_names(self)
+        columns = {"index": list(map(str, self.indices)), heading: names}
+        order = np.arange(len(self.indices))
+        if self.weights is not None:
+            columns["weight"] = [f"{weight:.4g}" for weight in self.weights]
+            if self.words.unit not in IN_ORDER:
+                order = np.argsort(-self.weights, kind="stable")
+        rows = [[cells[i] for cells in columns.values()] for i in order[:MAX_SHOWN_ROWS]]
+        if len(order) > MAX_SHOWN_ROWS:
+            more = f"and {len(order) - MAX_SHOWN_ROWS} more"
+            rows.append([more, *[""] * (len(columns) - 1)])
+        wide = 'style="text-align: left; min-width: min(40em, 90vw)"'  # else a column of words
+        body = "".join(html_row("td", row) for row in rows)
+        return (
+            f"<table><caption {wide}><b>{escape(summary(self))}</b><br>{escape(self.message)}"
+            f"</caption><thead>{html_row('th', list(columns))}</thead><tbody>{body}</tbody></table>"
+        )
+
+
+def summary(result: Result) -> str:
+    """Return what was kept, the loss, the gap, and how the run ended, in a line."""
+    spread = f" ± {result.value_se:.2g}" if result.value_se else ""
+    gap = f", gap = {result.gap:.2g}" if proves(result) else ""
+    loss = f"{result.words.loss} = {result.value:.3g}{spread}{gap}"
+    seconds = f"{result.seconds:.2g}" if result.seconds < 100 else f"{result.seconds:.0f}"
+    return f"{kept_count(result)}, {loss}, {ENDS[result.status]} {seconds} s"
+
+
+def proves(result: Result) -> bool:
+    """Return whether the bound says something: a squared distance is never below 0 anyway."""
+    return result.bound is not None and (result.bound != 0 or result.status is Status.OPTIMAL)
+
+
+def kept_count(result: Result) -> str:
+    """Return how many of how many units were kept."""
+    words = result.words
+    total = result.space.n_units if words.total is None else words.total
+    return f"{len(result.indices)} of {total} {words.unit}"
+
+
+def unit_names(result: Result) -> tuple[str, list[str]]:
+    """Return what the kept units are called, and the heading of that; numbers where nothing else."""
+    if result.labels is None:
+        return "index", list(map(str, result.indices))
+    if result.words.unit in IN_ORDER:
+        return "value", [f"{label:.6g}" for label in result.labels]
+    heading = "label" if result.words.unit == "points" else "name"
+    return heading, list(map(visible, result.labels))
+
+
+def html_row(tag: str, cells: Sequence[str]) -> str:
+    """Return a row of an HTML table."""
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def column_shares(result: Result) -> Vector | None:
+    """Return the share of the answer's listed mass that uses each kept unit; None where units are not dimensions."""
+    P = result.distribution
+    if not np.isin(P.dims, result.indices).all() or len(P.shape) < 2:
+        return None
+    shares = np.zeros(len(P.shape))
+    shares[P.dims] = P.weights @ (P.codes != P.origin[P.dims])
+    return shares[result.indices]
+
+
+def axes() -> Any:
+    """Return new axes."""
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise InvalidInput('plot needs matplotlib: pip install "fewer[plot]"') from None
+    return pyplot.subplots()[1]
+
+
+def ours(result: Result) -> dict[str, Any]:
+    """Return the columns that every result has, and those of bins or of what has names."""
+    columns: dict[str, Any] = dict(
+        zip(OURS, (result.indices, result.weights, result.counts), strict=True)
+    )
+    if result.kept is not None and result.kept.values is not None:
+        columns["value"] = result.kept.values
+        if result.kept.edges is not None:
+            columns["from"], columns["to"] = result.kept.edges.T
+    elif result.labels is not None and result.words.unit == "columns":
+        columns["name"] = list(result.labels)
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def columns_of(rows: Any, library: str = "") -> dict[Any, Any]:
+    """Return the columns of kept rows by name, of an array as x0, x1, ...
+
+    They are lists, but for those of this library.
+    """
+    if rows is None:
+        return {}
+    if library_of(rows) is None:
+        dense = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
+        flat = dense.reshape(len(dense), -1)
+        return {f"x{j}": column for j, column in enumerate(flat.T.tolist())}
+    import narwhals as nw  # here: the theory goes without it
+
+    frame = nw.from_native(rows, eager_only=True, allow_series=True)
+    frame = frame.to_frame() if isinstance(frame, nw.Series) else frame
+    own = library_of(rows) == library
+    return {
+        free_name(column.name if own else str(column.name), frame.columns): (
+            column.to_native() if own else column.to_list()
+        )
+        for column in frame.iter_columns()
+    }
+
+
+def free_name(name: Any, names: Sequence[Any], ending: str = "_in_table", ours: Any = OURS) -> Any:
+    """Return the name of a user's column next to ours.
+
+    >>> free_name("weight", ["weight", "x"]), free_name("x", ["weight", "x"])
+    ('weight_in_table', 'x')
+    """
+    if isinstance(name, str) and name in ours:
+        name += ending
+        while name in names:
+            name += "_"
+    return name
+
+
+def frame_of(columns: Mapping[Any, Any], backend: str | None, index: Any = None) -> Any:
+    """Return columns by name as a table of pandas or polars; None is pandas."""
+    library = known(backend or "pandas", {"pandas": "pandas", "polars": "polars"}, "backend")
+    try:
+        module = import_module(library)
+    except ImportError:
+        other = "; neither pandas nor polars comes with fewer"
+        raise InvalidInput(f"to_frame needs {library}, which is not installed{other}") from None
+    more = {"index": index} if library == "pandas" else {"strict": False}
+    return module.DataFrame(columns, **more)

@@ -31,9 +31,6 @@ from .distances import (
 FAR_RBF, FAR_MATERN = 45.0, 2500.0
 """Squared distances, in bandwidths, beyond which a similarity is below rounding: exp(-45), 900
 exp(-50)."""
-FLAT_MATERN = 1e3
-"""A distance, in bandwidths, at which a Matern similarity is zero; further ones would give 0 times
-infinity."""
 MOST_DECOMPOSED = 500
 """Rows of a matrix of similarities whose eigenvalues are looked at, at most."""
 SAMPLED_ROWS = 1000
@@ -56,21 +53,16 @@ def _unit_length(X: Any, centre: Matrix | None = None, dtype: Any = None) -> Any
     return rows.astype(X.dtype, copy=False)
 
 
-def _rbf(squared: Matrix, gamma: float) -> Matrix:
-    squared *= -gamma
-    np.minimum(squared, 0.0, out=squared)
-    return np.exp(squared, out=squared)
+def _rbf(squared: Matrix, gamma: float) -> tuple[Any, Matrix]:
+    """Return p and s such that the similarity is p exp(-s)."""
+    return 1.0, np.multiply(squared, gamma, out=squared)
 
 
-def _matern(squared: Matrix, gamma: float, order: float) -> Matrix:
-    np.maximum(squared, 0.0, out=squared)
-    r = np.sqrt(squared, out=squared)
-    r *= np.sqrt(2.0 * order).astype(r.dtype) * r.dtype.type(gamma)
-    np.minimum(r, FLAT_MATERN, out=r)
-    front = 1.0 + r if order == 1.5 else 1.0 + r + r * r / r.dtype.type(3.0)
-    np.negative(r, out=r)
-    front *= np.exp(r, out=r)
-    return np.asarray(front)
+def _matern(squared: Matrix, gamma: float, order: float) -> tuple[Any, Matrix]:
+    """Return p and s such that the similarity is p exp(-s)."""
+    s = np.sqrt(squared, out=squared)
+    s *= math.sqrt(2.0 * order) * gamma
+    return 1.0 + s if order == 1.5 else 1.0 + s + s * s / 3.0, s
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +110,8 @@ class Similarity:
         if self.name in METRICS:
             return -gamma * metric_distances(A, B, self.name)
         squared = np.maximum(distance_blocks(A, B), 0.0)
-        if self.name == "rbf":
-            return -gamma * squared
-        s = np.sqrt(DISTANCES[self.name][2] * squared) * gamma
-        front = s if self.name == "matern32" else s + s * s / 3.0
-        return np.asarray(np.log1p(front) - s)
+        front, s = DISTANCES[self.name][0](squared, gamma)
+        return np.asarray(np.log(front) - s)
 
     def itself(self, X: Any, block: int = 256) -> npt.NDArray[np.float64]:
         """Return the similarity of each row to itself, (n,)."""
@@ -136,7 +125,7 @@ class Similarity:
         return np.concatenate([np.diag(self(part, part)) for part in parts]).astype(np.float64)
 
 
-DISTANCES: dict[str, tuple[Callable[[Matrix, float], Matrix], int, float, float]] = {
+DISTANCES: dict[str, tuple[Callable[[Matrix, float], tuple[Any, Matrix]], int, float, float]] = {
     "matern32": (partial(_matern, order=1.5), 1, 3.0, FAR_MATERN),
     "matern52": (partial(_matern, order=2.5), 1, 5.0, FAR_MATERN),
     "rbf": (_rbf, 2, 1.0, FAR_RBF),
@@ -174,12 +163,15 @@ def similarity_of(name: Any, gamma: float = 1.0) -> Similarity:
         return Similarity(
             name, gamma, lambda A, B: np.exp(-gamma * metric_distances(A, B, name)), power=1
         )
-    finish, power, sharpness, beyond = DISTANCES[name]
+    formula, power, sharpness, beyond = DISTANCES[name]
     sharp = sharpness * (gamma if power == 2 else gamma * gamma)
     left, right = (partial(prepared, sharp=sharp, left=side) for side in (True, False))
 
     def between(A: Any, B: Any) -> Matrix:
-        return finish(squared_distances(A, B, sharp, beyond), gamma)
+        squared = squared_distances(A, B, sharp, beyond)
+        front, s = formula(np.maximum(squared, 0.0, out=squared), gamma)
+        block = np.exp(np.negative(s, out=s), out=s)
+        return np.asarray(block if name == "rbf" else front * block)
 
     return Similarity(name, gamma, between, left, right, power, sparse=True)
 
@@ -222,21 +214,25 @@ def from_matrix(gram: Any) -> Similarity:
 
 
 def require_semidefinite(gram: Any, what: str) -> None:
-    """Refuse a symmetric matrix that has a negative eigenvalue, or of which some hundred rows and columns have one.
+    """Refuse a square matrix that is not symmetric, or of which some hundred rows and columns have a negative eigenvalue.
 
-    As much as rounding leaves of zero, 1e-6 of the largest, is tolerated: matrices are often
-    computed in float32.
+    As much as rounding leaves, 1e-6 of the largest, is tolerated: matrices are often computed in
+    float32.
     """
+    parts = list(row_slices(gram))
+    top = max(float(np.abs(gram[part]).max()) for part in parts)
+    skew = max(float(np.abs(gram[part] - gram[:, part].T).max()) for part in parts)
+    if skew > 1e-6 * top:
+        raise InvalidInput(
+            f"{what} must be symmetric, got entries that differ from their mirror by {skew:.3g}"
+        )
     some = evenly(len(gram), MOST_DECOMPOSED)
-    part = gram[np.ix_(some, some)].astype(np.float64)
-    top = max(float(np.abs(part).max()), 1e-300)
-    part /= top
-    eigenvalues = np.linalg.eigvalsh((part + part.T) / 2.0)
+    eigenvalues = np.linalg.eigvalsh(gram[np.ix_(some, some)].astype(np.float64))
     low, high = float(eigenvalues[0]), float(eigenvalues[-1])
     if low < -1e-6 * max(high, -low):
         raise InvalidInput(
-            f"{what} must be positive semi-definite, got an eigenvalue of {low * top:.3g} beside"
-            f" one of {high * top:.3g}; adding {-low * top:.3g} to the diagonal mends it"
+            f"{what} must be positive semi-definite, got an eigenvalue of {low:.3g} beside one of"
+            f" {high:.3g}; adding {-low:.3g} to the diagonal mends it"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from ..options import OneOf, Option, Options
-from ..solvers.names import SOLVER_NAMES
+from ..solvers import SOLVER_NAMES
 
 FLAGS = {
     "k": "-k",

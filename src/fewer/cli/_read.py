@@ -5,7 +5,7 @@ from typing import Any
 
 from .._validation import InvalidInput, as_bytes
 from ..io.files import FileTable, open_table
-from ..tables.names import nearest
+from ..tables.frames import nearest
 from ..tables.schema import KINDS
 from ..tables.source import Source, of_table, source_of
 from ._options import Request, flag

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from .._result_display import proves
 from .._validation import InvalidInput, renamed
 from ..files import check_writable, destination, written_whole
 from ..io.files import FileTable
@@ -28,6 +27,7 @@ from ..progress import rows_bar
 from ..report.path import Answer, path
 from ..report.path import Path as JobPath
 from ..report.study import Table
+from ..result import proves
 from ..tables.source import Execution, executed
 from ..text import CONTROL, csv_text, shown_path, visible
 from ._app import complain
@@ -154,7 +154,7 @@ def deliver(
 
 def page_content(answers: JobPath, title: str, request: Request) -> bytes:
     """Return the page of a path."""
-    from ..report.path_page import path_page
+    from ..report.page import path_page
 
     page = path_page(answers, title, how(request), request.image_shape)
     return page.encode("utf-8", "backslashreplace")
@@ -360,11 +360,11 @@ def answer_summary(answer: Answer, kept: Table) -> dict[str, Any]:
         "gap": result.gap if proven else None,
         "status": result.status.name.lower(),
         "note": result.note,
-        "error": answer.error,
-        "held_out": answer.held_out,
+        "error": answer.errors["fewer"],
+        "held_out": answer.held_out.get("fewer"),
         "held_out_se": answer.held_out_se,
-        "baselines": answer.baselines,
-        "baselines_held_out": answer.baselines_held_out,
+        "baselines": without_ours(answer.errors),
+        "baselines_held_out": without_ours(answer.held_out),
         "lost": answer.lost,
         "seconds": result.seconds,
         "iterations": result.n_iter,
@@ -373,6 +373,11 @@ def answer_summary(answer: Answer, kept: Table) -> dict[str, Any]:
         **more,
         **answer.tables,
     }
+
+
+def without_ours(errors: dict[str, float]) -> dict[str, float]:
+    """Return the errors of baselines."""
+    return {name: error for name, error in errors.items() if name != "fewer"}
 
 
 def assigned(path: Path, answers: JobPath) -> bytes:

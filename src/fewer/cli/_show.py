@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ..report.html import is_number, number_text
+from ..report.page import is_number, number_text
 from ..report.path import Path
 from ..report.study import Table
 from ..text import sentence, visible
@@ -63,8 +63,8 @@ def show(out: Console, path: Path, title: str, pixels: int = 0) -> None:
         out.print(Text(f"metric: {path.metric} (lower is better)", style="dim"))
         out.print(path_table(path))
         out.print(Text(f"k = {answer.k}: {path.reason}."))
-    elif answer.held_out is not None:
-        lost[f"held-out {path.metric}"] = answer.held_out
+    elif answer.held_out:
+        lost[f"held-out {path.metric}"] = answer.held_out["fewer"]
         shares = shares | ({f"held-out {path.metric}"} if path.metric in shares else set())
     out.print(kept_table(answer.kept, shares, pixels))
     rest = left_out(answer.kept, pixels)

@@ -39,9 +39,8 @@ class Part(NamedTuple):
 @click.option("-q", "--quiet", is_flag=True, help="Only the path of the page.")
 def demo(folder: Path, quiet: bool) -> int:
     """Points, bins, terms and dims in turn on bundled data; ends with the path of a page."""
-    from ..report import save_page
+    from ..report.page import paths_page
     from ..report.path import path
-    from ..report.path_page import paths_page
     from ._process import stoppable
     from ._run import command, versions
     from ._show import console, show
@@ -68,7 +67,9 @@ def demo(folder: Path, quiet: bool) -> int:
     used = ", ".join(map(" ".join, versions().items()))
     how = {"command": command(), "seed": 0, "versions": used, **seconds}
     text = paths_page("The same thing, with fewer", LEAD, articles, how)
-    click.echo(f"page: {save_page(folder / 'fewer.html', text)}")
+    with written_whole(folder / "fewer.html") as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
+    click.echo(f"page: {folder / 'fewer.html'}")
     return 0
 
 

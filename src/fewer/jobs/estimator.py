@@ -33,8 +33,7 @@ from ..options import Option, Options, documented, parameters
 from ..progress import as_verbose
 from ..result import Result
 from ..row_blocks import Tree
-from ..tables.frames import is_table, names_of, take_columns
-from ..tables.names import known_name
+from ..tables.frames import is_table, known_name, names_of, take_columns
 
 SKLEARN_OPTIONS = {
     "rng": Option(

@@ -8,9 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator
 
-from .._validation import Indices, InvalidInput, Vector, as_number
+from .._validation import Indices, Vector, as_number
 from ..programmes import Solved, least_absolute, quadratic_programme
 from ..spaces import Space
 from .moments import columns_of, evenly_spread, read_rows
@@ -39,11 +38,6 @@ class ResidualLoss:
     def __post_init__(self) -> None:
         who = type(self).__name__
         A, b, weights = read_rows(self.space, self.A, self.b, self.sample_weight, who)
-        if isinstance(A, LinearOperator):
-            raise InvalidInput(
-                f"{who} needs a dense or sparse matrix whose columns can be read, got a"
-                " LinearOperator"
-            )
         A = A if sp.issparse(A) else np.asarray(A, np.float64)
         weights = np.ones(len(b)) if weights is None else weights
         ridge = as_number(self.ridge, "ridge", allow_equal=True)

@@ -1,9 +1,9 @@
 """Studies of bins: values by their cumulative shares, and histograms."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,34 +13,19 @@ from ..jobs.bins.bins import as_edges, available, bins, distribution_of, edges_o
 from ..jobs.bins.empirical import Empirical
 from ..jobs.bins.options import BinsOptions
 from ..result import Result
-from .drawings import cumulative, histograms
-from .html import Html
-from .study import Baselines, Split, Study, Table, kept_table
+from .charts import Html, cumulative, steps
+from .study import Baselines, Halves, Study, Table, kept_table
 
-SERVED = (
-    "counts",
-    "grid",
-    "n_bins",
-    "sample_weight",
-    "missing",
-    "edges",
-    "preserve",
-    "contiguous",
-    "max_memory",
-)
-"""Options of bins that a path takes beside those of its search."""
 CUMULATIVE = "root mean squared difference of cumulative shares over the data"
 BIN_BY_BIN = "root mean squared difference of shares"
 LARGEST = "largest difference of cumulative shares"
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-DRAWN_QUANTILES = 400
-"""Quantiles of the values at which their curve is drawn."""
 
 
 def bins_study(values: Any = None, **options: Any) -> Study:
     """Make the study of `bins` with these options."""
     own = BinsOptions.of(options)
-    own.serve(*SERVED, road="a path of bins")
+    own.refuse("positions", "validation", "ridge", road="a path of bins")
     known(own.preserve, dict.fromkeys(("cdf", "entries")), "preserve of a path")
     if (own.counts is None) == (values is None):
         raise InvalidInput("give values, or counts=, a histogram of them: exactly one")
@@ -75,8 +60,8 @@ class ValuesStudy(Study):
     metric = CUMULATIVE
     shares = frozenset({"weight", LARGEST, CUMULATIVE})
 
-    @cached_property
-    def size(self) -> int:
+    @property
+    def size(self) -> int:  # type: ignore[override]
         """The number of positions to choose from."""
         return available(self.P, self.grid, self.n_bins)
 
@@ -86,102 +71,75 @@ class ValuesStudy(Study):
 
     def error(self, result: Result) -> float:
         """Return the root mean squared difference of cumulative shares at the values."""
-        return self.P.mean_difference(*masses(result))
+        return self.P.mean_difference(*kept_masses(result))
 
     def facts(self, result: Result) -> dict[str, float]:
         """Return the error, the largest difference, and some quantiles before and after."""
-        facts = {self.metric: self.error(result)}
-        facts[LARGEST] = self.P.largest_difference(*masses(result))
+        facts = super().facts(result)
+        facts[LARGEST] = self.P.largest_difference(*kept_masses(result))
         for name, q in QUANTILES.items():
-            spread = result.distribution.quantile(q, spread=True)
             facts[f"{name} of the values"] = float(self.P.quantile(q))
+            spread = result.distribution.quantile(q, spread=True)
             facts[f"{name} kept, spread between the edges"] = float(spread)
         return {**facts, "value": result.value}
 
     def picture(self, result: Result, captions: Sequence[str]) -> Html | None:
         """Draw the cumulative shares before and after."""
-        quantiles = self.P.quantile(np.linspace(0.0, 1.0, DRAWN_QUANTILES))
-        x = np.union1d(quantiles, np.asarray(result.labels))
-        levels = self.P.cdf(x), np.asarray(result.distribution.cdf(x))
-        before, after = (np.diff(each, prepend=0.0) for each in levels)
-        return cumulative(x, before, after, "value")
+        x = np.union1d(self.P.quantile(np.linspace(0.0, 1.0, 400)), np.asarray(result.labels))
+        return cumulative(x, self.P.cdf(x), np.asarray(result.distribution.cdf(x)), "value")
 
-    @property
-    def baselines(self) -> Baselines:
-        """The errors of quantiles and of equal bins on the values."""
-        return self.baselines_on(self.P)
-
-    def baselines_on(self, P: Empirical) -> Baselines:
+    def baselines(self, test: "ValuesStudy") -> Baselines:
         """Return the errors on other values of quantiles of equal weight and of equal bins."""
-        return {
-            "quantile binning": lambda k: P.mean_difference(*quantiles(self.P, k)),
-            "equal-width bins": lambda k: P.mean_difference(*equal_bins(self.P, k)),
-        }
+        P = self.P
 
-    def split(self, share: float, rng: np.random.Generator) -> Split | None:
+        def quantiles(k: int) -> float:
+            at, numbers = np.unique(P.quantile((np.arange(k) + 0.5) / k), return_counts=True)
+            return test.P.mean_difference(at, numbers / k)
+
+        def equal_bins(k: int) -> float:
+            edges = np.linspace(P.x[0], P.x[-1], k + 1)
+            below = P.share_before(np.searchsorted(P.x, edges[1:-1]))
+            shares = np.diff(below, prepend=0.0, append=1.0)
+            return test.P.mean_difference(edges[:-1] / 2 + edges[1:] / 2, shares)
+
+        return {"quantile binning": quantiles, "equal-width bins": equal_bins}
+
+    def split(self, share: float, rng: np.random.Generator) -> Halves:
         """Hold out some of the values, each with the same chance."""
         parts = self.P.split(share, rng)
-        if parts is None:
-            return None
-        train, test = (replace(self, P=P) for P in parts)
-        return Split(train, test.error, train.baselines_on(test.P))
+        return None if parts is None else (replace(self, P=parts[0]), replace(self, P=parts[1]))
 
 
-def masses(result: Result) -> tuple[Vector, Vector]:
+def kept_masses(result: Result) -> tuple[Vector, Vector]:
     """Return where the kept values sit, and their weights."""
     return np.asarray(result.labels), np.asarray(result.weights)
 
 
-def quantiles(P: Empirical, k: int) -> tuple[Vector, Vector]:
-    """Return k quantiles of equal weight, equal ones as one."""
-    at, codes = np.unique(P.quantile((np.arange(k) + 0.5) / k), return_inverse=True)
-    return at, np.bincount(codes.reshape(-1)) / k
-
-
-def equal_bins(P: Empirical, k: int) -> tuple[Vector, Vector]:
-    """Return the centres of k bins of equal width, and the shares of the values in them."""
-    edges = np.linspace(P.x[0], P.x[-1], k + 1)
-    below = P.share_before(np.searchsorted(P.x, edges[1:-1]))
-    return edges[:-1] / 2 + edges[1:] / 2, np.diff(below, prepend=0.0, append=1.0)
-
-
-@dataclass(frozen=True, eq=False)
 class HistogramStudy(Study):
     """k weighted bins, or k bars, of a histogram: `counts` (n,), `edges` (n + 1,) or None."""
 
-    counts: Any
-    edges: Vector | None = None
-    cumulative: bool = True
-    contiguous: bool = False
     job = "bins"
     shares = frozenset(
         {"weight", "share before", "share of each bin", LARGEST, CUMULATIVE, BIN_BY_BIN}
     )
 
-    @property
-    def unit(self) -> str:
-        """Bins, or bars."""
-        return "bars" if self.contiguous else "bins"
-
-    @property
-    def metric(self) -> str:
-        """The difference of shares, or of cumulative ones."""
-        return CUMULATIVE if self.cumulative else BIN_BY_BIN
-
-    @property
-    def size(self) -> int:
-        """The number of bins."""
-        return int(self.counts.size)
+    def __init__(
+        self,
+        counts: Any,
+        edges: Vector | None = None,
+        cumulative: bool = True,
+        contiguous: bool = False,
+    ) -> None:
+        self.counts, self.edges = counts, edges
+        self.cumulative, self.contiguous = cumulative, contiguous
+        self.size, self.target = counts.size, counts / counts.sum()
+        self.unit = "bars" if contiguous else "bins"
+        self.metric = CUMULATIVE if cumulative else BIN_BY_BIN
 
     @property
     def scope(self) -> str:
         """What there is to choose from, in words."""
         return f"bars over {self.size} bins" if self.contiguous else super().scope
-
-    @cached_property
-    def target(self) -> Vector:
-        """The histogram as shares."""
-        return np.asarray(self.counts / self.counts.sum())
 
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job."""
@@ -202,8 +160,8 @@ class HistogramStudy(Study):
 
     def facts(self, result: Result) -> dict[str, float]:
         """Return the error, the largest difference of cumulative shares, and the value."""
-        largest = np.abs(np.cumsum(result.p - self.target)).max()
-        return {self.metric: self.error(result), LARGEST: float(largest), "value": result.value}
+        largest = float(np.abs(np.cumsum(result.p - self.target)).max())
+        return super().facts(result) | {LARGEST: largest, "value": result.value}
 
     def kept(self, result: Result) -> Table:
         """Return the bins or bars in their order, with the shares of their bins."""
@@ -217,68 +175,50 @@ class HistogramStudy(Study):
         """Draw the shares before and after: of bars as bins, else cumulative ones."""
         name = "bin" if self.edges is None else "value"
         ends = np.arange(self.size + 1.0) if self.edges is None else self.edges
-        if self.contiguous:
-            return histograms(ends, self.target, result.p, name)
-        places = ends[:-1] if self.edges is None else ends[1:]
-        return cumulative(places, self.target, result.p, name)
+        before, after = self.target, result.p
+        if not self.contiguous:
+            places = ends[:-1] if self.edges is None else ends[1:]
+            return cumulative(places, np.cumsum(before), np.cumsum(after), name)
+        before, after = (np.append(each, each[-1]) for each in (before, after))
+        return steps(ends, before, after, (name, "share of each bin"), "A histogram and its bars")
 
-    @property
-    def rules(self) -> Mapping[str, Callable[[int], Vector]]:
-        """The shares of each baseline for any k."""
-        if self.contiguous:
-            return {"equal-width bars": self.equal_widths, "equal-mass bars": self.equal_masses}
-        return {"quantile binning": self.quantiles, "top-k truncation": self.largest}
-
-    def quantiles(self, k: int) -> Vector:
-        """Return the shares of k quantiles of equal weight."""
-        levels = np.searchsorted(np.cumsum(self.target), (np.arange(k) + 0.5) / k)
-        return np.bincount(np.minimum(levels, self.size - 1), minlength=self.size) / k
-
-    def largest(self, k: int) -> Vector:
-        """Return the k largest shares, scaled up."""
-        p = np.zeros(self.size)
-        top = np.argsort(-self.target, kind="stable")[:k]
-        p[top] = self.target[top] / self.target[top].sum()
-        return p
-
-    def equal_widths(self, k: int) -> Vector:
-        """Return the shares of k bars of as many bins each."""
-        return self.bars(np.linspace(0, self.size, k + 1)[:-1].round().astype(int))
-
-    def equal_masses(self, k: int) -> Vector:
-        """Return the shares of k bars of equal mass."""
-        levels = np.linspace(0.0, 1.0, k + 1)[:-1]
-        return self.bars(np.searchsorted(np.cumsum(self.target), levels, side="right"))
-
-    def bars(self, begins: Any) -> Vector:
-        """Return the shares of all bins where bars begin at these."""
-        starts = np.union1d(0, np.minimum(begins, self.size - 1)).astype(np.int64)
-        lengths = np.diff(starts, append=self.size)
-        return np.repeat(np.add.reduceat(self.target, starts) / lengths, lengths)
-
-    @property
-    def baselines(self) -> Baselines:
-        """The error of each baseline on the histogram."""
-        return self.baselines_on(self)
-
-    def baselines_on(self, other: "HistogramStudy") -> Baselines:
+    def baselines(self, test: "HistogramStudy") -> Baselines:
         """Return the errors of baselines of this histogram on another one of the same bins."""
+        n, target, below = self.size, self.target, np.cumsum(self.target)
 
-        def error(rule: Callable[[int], Vector]) -> Callable[[int], float]:
-            return lambda k: other.distance(rule(k))
+        def bars(begins: Any) -> float:
+            starts = np.union1d(0, np.minimum(begins, n - 1)).astype(np.int64)
+            lengths = np.diff(starts, append=n)
+            return test.distance(np.repeat(np.add.reduceat(target, starts) / lengths, lengths))
 
-        return {name: error(rule) for name, rule in self.rules.items()}
+        def equal_widths(k: int) -> float:
+            return bars(np.linspace(0, n, k + 1)[:-1].round())
 
-    def split(self, share: float, rng: np.random.Generator) -> Split | None:
-        """Hold out some of the counted values, each with the same chance.
+        def equal_masses(k: int) -> float:
+            return bars(np.searchsorted(below, np.arange(k) / k, side="right"))
 
-        None of parts of counts.
-        """
+        def quantiles(k: int) -> float:
+            places = np.minimum(np.searchsorted(below, (np.arange(k) + 0.5) / k), n - 1)
+            return test.distance(np.bincount(places, minlength=n) / k)
+
+        def largest(k: int) -> float:
+            p = np.zeros(n)
+            top = np.argsort(-target, kind="stable")[:k]
+            p[top] = target[top] / target[top].sum()
+            return test.distance(p)
+
+        if self.contiguous:
+            return {"equal-width bars": equal_widths, "equal-mass bars": equal_masses}
+        return {"quantile binning": quantiles, "top-k truncation": largest}
+
+    def split(self, share: float, rng: np.random.Generator) -> Halves:
+        """Hold out some of the counted values, each with the same chance; none of parts of counts."""
         if (self.counts != np.round(self.counts)).any():
             return None
         held = rng.binomial(self.counts.astype(np.int64), share).astype(np.float64)
-        left = self.counts - held
-        if held.sum() == 0 or left.sum() == 0:
-            return None
-        train, test = replace(self, counts=left), replace(self, counts=held)
-        return Split(train, test.error, train.baselines_on(test))
+        parts = [copy(self), copy(self)]
+        for part, counts in zip(parts, (self.counts - held, held), strict=True):
+            if not counts.any():
+                return None
+            part.counts, part.target = counts, counts / counts.sum()
+        return parts[0], parts[1]

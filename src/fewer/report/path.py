@@ -2,50 +2,36 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from .._result_display import axes
-from .._result_frame import frame_of
 from .._validation import InvalidInput, Vector, as_bytes, as_generator, known
 from ..jobs.bins.bins import bins
 from ..jobs.dims.dims import dims
+from ..jobs.points.options import PointsOptions
 from ..jobs.points.points import points
 from ..jobs.terms.terms import terms
 from ..progress import search_bar
-from ..result import Result, Status
-from ..tables.names import nearest
+from ..result import Result, Status, axes, frame_of
 from ..tables.source import source_of
 from .bins import bins_study
-from .dims import DimsStudy
+from .columns import DimsStudy, TermsStudy
 from .points import PointsStudy
-from .study import UNBOUNDED, Baselines, BlocksStudy, Split, Study, Table, as_share
-from .terms import TermsStudy
+from .study import TEST_SHARE, BlocksStudy, Study, Table, as_share
 
-Watch = Callable[[str], AbstractContextManager[Any]]
-"""Gives, for a label, a callback to hand to the solver."""
 FUNCTIONS: dict[str, Any] = {"points": points, "bins": bins, "terms": terms, "dims": dims}
 ROLES = {"points": "labels", "terms": "y"}
 """The option that has an entry for each row, beside `sample_weight`."""
-OF_PATHS = {"terms": {"test"}, "points": {"n_criticisms", "captions"}}
-"""Options of a path that the function does not have."""
-DEFAULT_SEARCH = {"solver": "auto", "time_limit": None, "rng": 0}
-"""How answers are searched for."""
-SEARCHED = ("dims", "points", "terms")
-"""Jobs whose default is a search followed by a proof."""
 MAX_BASELINE_FACTOR = 100
 """A baseline is given at most this many times k units."""
 SAME = 1e-9
 """Errors that differ by less than this share of them are equal."""
 SPLITS = 5
 """Random splits over which held-out errors are averaged where a k is to be recommended."""
-TEST_SHARE = 0.3
-"""The share of the data that is held out."""
 SUFFICIENT_REDUCTION = 0.9
 """The share of the error reduction along a path that makes a k sufficient without several splits.
 """
@@ -55,24 +41,21 @@ NEGLIGIBLE_REDUCTION = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The result for one k and its errors: on the data, held out, and of the baselines.
+    """The result for one k, with its errors by name: "fewer" and each baseline.
 
-    `held_out` is the mean over splits, `held_outs` what each of them gives, `held_out_se` the
-    standard error; `baselines_held_out` are the means of the baselines over the same splits.
+    `held_out` are means over splits, `splits` the errors of `fewer` on each of them, and
+    `held_out_se` is the standard error of their mean.
     """
 
     k: int
     result: Result
-    error: float
     kept: Table
     lost: dict[str, float]
-    tables: Mapping[str, Table] = field(default_factory=dict)
-    """Further tables that were asked for, by name."""
-    baselines: dict[str, float] = field(default_factory=dict)
-    held_out: float | None = None
-    held_outs: tuple[float, ...] = ()
+    tables: Mapping[str, Table]
+    errors: dict[str, float]
+    held_out: dict[str, float] = field(default_factory=dict)
     held_out_se: float | None = None
-    baselines_held_out: dict[str, float] = field(default_factory=dict)
+    splits: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,27 +134,25 @@ class Path:
     @property
     def errors(self) -> dict[str, Vector]:
         """An error for each k, of `fewer` and of each baseline."""
-        return by_name((answer.error, answer.baselines) for answer in self.answers)
+        return by_name([answer.errors for answer in self.answers])
 
     @property
     def held_out(self) -> dict[str, Vector]:
         """The mean error on held-out data for each k, of `fewer` and of each baseline."""
-        if all(answer.held_out is None for answer in self.answers):
-            return {}
-        return by_name((answer.held_out, answer.baselines_held_out) for answer in self.answers)
+        return by_name([answer.held_out for answer in self.answers])
 
     def columns(self) -> Table:
         """Return a row for each k: its error, held out, of the baselines, and the gap if known."""
-        columns: dict[str, Any] = {"k": self.ks, "error": [one.error for one in self.answers]}
-        columns["held out"] = [one.held_out for one in self.answers]
+        errors = {name: each.tolist() for name, each in self.errors.items()}
+        columns: Table = {"k": self.ks, "error": errors.pop("fewer")}
+        columns["held out"] = [one.held_out.get("fewer") for one in self.answers]
         columns["± standard error"] = [one.held_out_se for one in self.answers]
-        for name in self.answers[0].baselines:
-            columns[name] = [one.baselines.get(name) for one in self.answers]
+        columns |= errors
         columns["gap"] = [one.lost.get("gap") for one in self.answers]
         return {name: each for name, each in columns.items() if any(x is not None for x in each)}
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """One row for each k: `k`, `error`, baselines, held-out errors, `gap` and `recommended`.
+        """One row for each k: `k`, `error`, `held out`, baselines, `gap` and `recommended`.
 
         Parameters
         ----------
@@ -182,20 +163,17 @@ class Path:
         -------
         DataFrame
         """
-        columns: dict[str, Any] = {"k": self.ks, **self.errors}
-        columns |= {f"{name}, held out": each for name, each in self.held_out.items()}
-        if any(answer.held_out_se is not None for answer in self.answers):
-            columns["standard error"] = [answer.held_out_se for answer in self.answers]
-        columns["gap"] = [answer.lost.get("gap") for answer in self.answers]
+        columns = self.columns()
+        for name, errors in self.held_out.items():
+            if name != "fewer":
+                columns[f"{name}, held out"] = errors.tolist()
         columns["recommended"] = [answer is self.answer for answer in self.answers]
-        ours = {"fewer": "error", "fewer, held out": "held out"}
-        lists = {ours.get(name, name): list(each) for name, each in columns.items()}
-        return frame_of(lists, backend)
+        return frame_of(columns, backend)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw errors against k: solid on the data, dashed where held out.
 
-        a line at the recommended k.
+        A vertical line marks the recommended k.
 
         Parameters
         ----------
@@ -221,14 +199,10 @@ class Path:
         return f"Path({self.study.job}, {k}: {self.reason})"
 
 
-def by_name(pairs: Iterator[tuple[float | None, dict[str, float]]]) -> dict[str, Vector]:
-    """Return errors of `fewer` and of baselines by name, one for each k.
-
-    NaN where none was measured.
-    """
-    rows = [{"fewer": own, **others} for own, others in pairs]
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: np.array([row.get(name) for row in rows], np.float64) for name in names}
+def by_name(answers: Sequence[Mapping[str, float]]) -> dict[str, Vector]:
+    """Return errors by name, one for each answer: NaN where none was measured."""
+    names = dict.fromkeys(name for errors in answers for name in errors)
+    return {name: np.array([errors.get(name, math.nan) for errors in answers]) for name in names}
 
 
 def path(
@@ -314,21 +288,14 @@ def path(
         raise InvalidInput(f"y is the target of terms, and {job} has none", "y")
     if job == "points":
         options["n_criticisms"] = n_criticisms
-    search: dict[str, Any] = {
-        "solver": solver,
-        "time_limit": time_limit,
-        "rng": as_generator(rng)[1] or 0,
-    }
+    seed = as_generator(rng)[1] or 0
+    search: dict[str, Any] = {"solver": solver, "time_limit": time_limit, "rng": seed}
     study = study_of(job, X, max(every), names, search, **options)
     for name, some in requested.items():
         for each in some:
-            if study.size != UNBOUNDED and not 1 <= each <= study.size:
+            if not 1 <= each <= study.size:
                 limits = f"1..{study.size} ({study.unit})"
                 raise InvalidInput(f"{name} must be in {limits}, got {each}", name)
-
-    def watch(label: str) -> AbstractContextManager[Any]:
-        return search_bar(label, time_limit) if progress else nullcontext()
-
     share = as_share(test) if isinstance(test, float) else TEST_SHARE
     return solve_path(
         study,
@@ -337,7 +304,7 @@ def path(
         held_out=None if test is None else share,
         splits=splits,
         baselines=baselines,
-        watch=watch,
+        progress=progress,
         **search,
     )
 
@@ -347,16 +314,12 @@ def study_of(
     X: Any,
     most: Any = 1,
     names: Sequence[Any] | None = None,
-    search: Mapping[str, Any] = DEFAULT_SEARCH,
+    search: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Study:
     """Return the study of a job with options of its function; `most` is the largest k."""
     function = known(job, FUNCTIONS, "job")
-    allowed = {*signature(function).parameters, *OF_PATHS.get(job, ())} - {"callback"}
-    for name in options:
-        if name not in allowed:
-            hint = nearest(name, sorted(allowed))
-            raise InvalidInput(f"{name} is no option of {job}{hint}", name)
+    search = {"rng": 0} if search is None else search
     if X is not None:
         role = ROLES.get(job, "")
         source = source_of(X, options.get(role), options.get("sample_weight"))
@@ -366,13 +329,14 @@ def study_of(
             )
         whole = source.whole(as_bytes(options.get("max_memory", "1GB")) // 2)
         if whole is None:
-            return BlocksStudy.of(function, X, most, {**search, **options})
-        parts = {role: whole.y, "sample_weight": whole.weight}
-        options = options | {name: part for name, part in parts.items() if part is not None}
+            return BlocksStudy(function, X, most, {**search, **options})
         X = whole.X
+        parts = {role: whole.y, "sample_weight": whole.weight}
+        options |= {name: part for name, part in parts.items() if part is not None}
     if job == "points":
-        limit = {"time_limit": search["time_limit"]}
-        return PointsStudy.of(X, most, search["rng"], names=names, **limit, **options)
+        shown = {name: options.pop(name, None) for name in ("captions", "n_criticisms")}
+        own = PointsOptions.of({**options, "time_limit": search.get("time_limit")})
+        return PointsStudy(X, own, most, search["rng"], names=names, **shown)
     if job == "bins":
         return bins_study(X, **options)
     kind: Any = TermsStudy if job == "terms" else DimsStudy
@@ -382,39 +346,66 @@ def study_of(
 
 def solve_path(
     study: Study,
-    ks: Sequence[int],
+    ks: Iterable[int],
     *,
     k: float | None = None,
     held_out: float | None = None,
     splits: int | None = None,
     baselines: bool = True,
-    watch: Watch = lambda label: nullcontext(),
+    progress: bool = False,
+    time_limit: float | None = None,
     rng: int = 0,
-    **search: Any,
+    solver: str = "auto",
 ) -> Path:
-    """Solve for every k and compare.
+    """Solve for every k and compare; an interrupt ends the path with what it has so far.
 
-    `held_out` is the share of the data that tests fits on the rest.
-
-    That is done over `splits` random splits, by default five where a k is to be recommended and one
-    where it is given. The answers themselves are fitted on all data. An interrupt ends the path
-    with what it has so far.
+    `held_out` is the share of the data that tests fits on the rest, over `splits` random splits; by
+    default five where a k is to be recommended and one where it is given. The answers themselves
+    are fitted on all data.
     """
     began = time.perf_counter()
+    ks = sorted(set(ks))
+    if splits is None:
+        splits = SPLITS if k is None and len(ks) > 1 else 1
+    splits = splits if study.random_splits else 1
+    seeds: list[Any] = [rng, *([rng, i] for i in range(1, splits))]
+    every = (
+        [] if held_out is None else [study.split(held_out, np.random.default_rng(x)) for x in seeds]
+    )
+    parts = [part for part in every if part is not None]
+    tester = "exchange" if solver == "auto" and study.job != "bins" else solver  # without a proof
+
+    def solve(study: Study, k: int, solver: str, label: str) -> Result:
+        bar = search_bar(f"{study.job} k = {k}{label}", time_limit) if progress else nullcontext()
+        with bar as callback:
+            how = {"solver": solver, "time_limit": time_limit, "rng": rng, "callback": callback}
+            return study.solve(k, **how)
+
+    def errors_of(result: Result, train: Study, test: Study, k: int) -> dict[str, float]:
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        others = train.baselines(test) if baselines else {}
+        return {"fewer": test.error(result)} | {name: each(k) for name, each in others.items()}
+
     answers: list[Answer] = []
     interrupted, comparison = False, ""
-    if splits is None:
-        splits = SPLITS if k is None and len(set(ks)) > 1 else 1
-    parts = [] if held_out is None else parts_of(study, held_out, rng, splits)
-    search = {"rng": rng, **search}
     try:
-        for budget in sorted(set(ks)):
-            answers.append(answered(study, budget, watch, search))
-            if answers[-1].result.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
-            others = errors_at(study.baselines, budget) if baselines else {}
-            held = held_out_errors(parts, held_out or 0.0, budget, baselines, watch, search)
-            answers[-1] = replace(answers[-1], baselines=others, **held)
+        for size in ks:
+            result = solve(study, size, solver, "")
+            about = study.kept(result), study.lost(result), study.tables(result)
+            answers.append(Answer(size, result, *about, {"fewer": study.error(result)}))
+            errors = errors_of(result, study, study, size)
+            answers[-1] = replace(answers[-1], errors=errors)
+            held = []
+            for train, test in parts:
+                least = min(size, train.largest_k)
+                result = solve(train, least, tester, ", on the training part")
+                held.append(errors_of(result, train, test, least))
+            if held:
+                means = {name: float(np.mean([one[name] for one in held])) for name in held[0]}
+                own = tuple(one["fewer"] for one in held)
+                se = resampling_error(np.array(own), held_out or 0.0) if len(own) > 1 else None
+                answers[-1] = replace(answers[-1], held_out=means, held_out_se=se, splits=own)
         answer, reason = recommended(answers, k, held_out or 0.0)
         comparison = compare(study, answer)
     except KeyboardInterrupt:
@@ -424,62 +415,6 @@ def solve_path(
         answer, reason = answers[-1], "the last before the interrupt"
     seconds = time.perf_counter() - began
     return Path(study, tuple(answers), answer, reason, comparison, interrupted, seconds)
-
-
-def parts_of(study: Study, share: float, seed: int, splits: int) -> list[Split]:
-    """Return random splits of the data.
-
-    One where the test rows are fixed, none without a meaning.
-    """
-    seeds: list[Any] = [seed, *([seed, i] for i in range(1, splits))]
-    if not study.random_splits:
-        seeds = seeds[:1]
-    parts = (study.split(share, np.random.default_rng(one)) for one in seeds)
-    return [part for part in parts if part is not None]
-
-
-def answered(study: Study, k: int, watch: Watch, search: dict[str, Any]) -> Answer:
-    """Return the answer for one k on all data."""
-    with watch(f"{study.job} k = {k}") as callback:
-        result = study.solve(k, callback=callback, **search)
-    error, kept = study.error(result), study.kept(result)
-    return Answer(k, result, error, kept, study.lost(result), study.tables(result))
-
-
-def held_out_errors(
-    parts: Sequence[Split],
-    share: float,
-    k: int,
-    baselines: bool,
-    watch: Watch,
-    search: dict[str, Any],
-) -> dict[str, Any]:
-    """Return the fields of an answer that tell its errors, and those of baselines, on splits."""
-    if not parts:
-        return {}
-    if search.get("solver", "auto") == "auto" and parts[0].study.job in SEARCHED:
-        search = {**search, "solver": "exchange"}  # nothing is to be proven here
-    errors = []
-    for part in parts:
-        with watch(f"{part.study.job} k = {k}, on the training part") as callback:
-            result = part.study.solve(min(k, part.study.largest_k), callback=callback, **search)
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        errors.append(part.error(result))
-    fields: dict[str, Any] = {"held_out": float(np.mean(errors)), "held_outs": tuple(errors)}
-    if len(parts) > 1:
-        fields["held_out_se"] = resampling_error(np.array(errors), share)
-    if baselines:
-        most = min(part.study.largest_k for part in parts)
-        each = [errors_at(part.baselines, min(k, most)) for part in parts]
-        means = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
-        fields["baselines_held_out"] = means
-    return fields
-
-
-def errors_at(baselines: Baselines, k: int) -> dict[str, float]:
-    """Return the errors of baselines at one k."""
-    return {name: baseline(k) for name, baseline in baselines.items()}
 
 
 def resampling_error(values: Vector, share: float) -> float:
@@ -500,21 +435,19 @@ def recommended(answers: Sequence[Answer], k: Any, share: float) -> tuple[Answer
     """Return the answer for a k that is given, else for the smallest sufficient k, and why."""
     if k is not None or len(answers) == 1:
         return next(one for one in answers if k is None or one.k == k), "as requested"
-    splits = min(len(one.held_outs) for one in answers)
-    last = len(answers) - 1
+    splits = len(answers[0].splits)
+    kind, over = "held-out error" if splits else "error", ""
     if splits > 1:
-        at = sufficient_over_splits(np.array([one.held_outs[:splits] for one in answers]).T, share)
-        kind, over = "held-out error", f" over {splits} splits"
-        reason = f"no larger k has a held-out error that is clearly lower, over {splits} splits"
+        at = sufficient_over_splits(np.array([one.splits for one in answers]).T, share)
+        over = f" over {splits} splits"
+        reason = f"no larger k has a held-out error that is clearly lower,{over}"
     else:
-        held = [one.held_out for one in answers if one.held_out is not None]
-        errors = held if len(held) == len(answers) else [one.error for one in answers]
+        errors = [(one.held_out or one.errors)["fewer"] for one in answers]
         at = sufficient(errors)
-        kind, over = "held-out error" if errors is held else "error", ""
         reason = f"smallest k with {100 * SUFFICIENT_REDUCTION:.0f} % of the {kind} reduction"
         if errors[at] == min(errors):
             reason = f"lowest {kind}"
-    if at == last:
+    if at == len(answers) - 1:
         reason = f"{kind} still decreasing{over}; try larger k"
     return answers[at], reason
 
@@ -554,24 +487,27 @@ def sufficient(errors: Sequence[float]) -> int:
 
 def compare(study: Study, answer: Answer) -> str:
     """Say with how many units the best baseline matches the error: only what was measured."""
-    errors = {name: error for name, error in answer.baselines.items() if not math.isnan(error)}
-    if not errors or not math.isfinite(answer.error):
+    error = answer.errors["fewer"]
+    others = {x: name for name, x in answer.errors.items() if name != "fewer" and x == x}
+    if not others or not math.isfinite(error):
         return ""
-    best = min(errors, key=lambda name: errors[name])
-    if errors[best] < answer.error * (1 - SAME):
-        return f"baseline {best} is better here"
-    if errors[best] <= answer.error * (1 + SAME):
-        return f"baseline {best} does as well here"
-    most = min(study.size, MAX_BASELINE_FACTOR * answer.k)
-    size, tried = matching_size(study.baselines[best], answer.k, answer.error, most)
+    best = min(others)
+    name = f"baseline {others[best]}"
+    if best < error * (1 - SAME):
+        return f"{name} is better here"
+    if best <= error * (1 + SAME):
+        return f"{name} does as well here"
+    baseline = study.baselines(study)[others[best]]
+    size, tried = matching_size(
+        baseline, answer.k, error, min(study.size, MAX_BASELINE_FACTOR * answer.k)
+    )
     if size is not None:
-        times = f"{size:g} {study.unit} ({size / answer.k:.1f}x)"
-        return f"baseline {best} matches this with {times}"
+        return f"{name} matches this with {size:g} {study.unit} ({size / answer.k:.1f}x)"
     if not tried:
         return ""
     *some, last = (f"{size:g}" for size in tried)
     sizes = f"{', '.join(some)} or {last}" if some else last
-    return f"baseline {best} did not match this with {sizes} {study.unit}"
+    return f"{name} did not match this with {sizes} {study.unit}"
 
 
 def matching_size(
@@ -590,22 +526,16 @@ def matching_size(
     """
     errors = {k: math.nan}
 
-    def halve(low: int, high: int, passed: Callable[[float], bool]) -> int:
-        while high - low > 1:
-            middle = (low + high) // 2
-            errors[middle] = baseline(middle)
-            low, high = (low, middle) if passed(errors[middle]) else (middle, high)
-        return high
+    def ends(size: int) -> bool:
+        return errors[size] <= error or errors[size] == math.inf
 
     low = high = k
-    while high < most and not (errors[high] <= error or errors[high] == math.inf):
+    while high < most and not ends(high):
         low, high = high, min(2 * high, most)
         errors[high] = baseline(high)
-    if errors[high] == math.inf:
-        halve(low, high, math.isinf)
-    matches = sorted(size for size, value in errors.items() if value <= error)
-    smallest = None
-    if matches:
-        below = max(size for size in errors if size < matches[0])
-        smallest = halve(below, matches[0], lambda value: value <= error)
-    return smallest, sorted(size for size, value in errors.items() if error < value < math.inf)
+    while high - low > 1 and ends(high):
+        middle = (low + high) // 2
+        errors[middle] = baseline(middle)
+        low, high = (low, middle) if ends(middle) else (middle, high)
+    size = min((size for size, value in errors.items() if value <= error), default=None)
+    return size, sorted(size for size, value in errors.items() if error < value < math.inf)

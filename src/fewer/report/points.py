@@ -3,99 +3,84 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, Vector, as_generator
 from ..deadline import Deadline
 from ..jobs.points.options import PointsOptions
-from ..jobs.points.points import PreparedRows, prepare
+from ..jobs.points.points import prepare
 from ..result import Result
-from ..tables.column import role
-from ..tables.frames import is_table, names_of
+from ..tables.frames import is_table, names_of, take_rows
 from ..threads import own_threads
-from .drawings import Plane, cloud, drawn_rows, plane_of
-from .html import Html
-from .study import Baselines, Split, Study, Table, heaviest_first, kept_table, table_of_rows, taken
+from .charts import Html, cloud, drawn_rows
+from .study import Baselines, Halves, Study, Table, halves, kept_table, row_columns, taken
 
-Matrix = npt.NDArray[np.float64]
 MAX_COMPARED_ROWS = 2000
 """Rows on which baselines and held-out errors are measured, at most: all pairs are compared."""
 SHOWN_CRITICISMS = 10
 """Rows that the points represent worst that a page shows where no number was asked for."""
 RANDOM_DRAWS = 10
 """Samples over which the error of random sampling is averaged."""
-MAX_LANDMARKS = 200
-"""Rows whose similarities stand for coordinates where rows have none."""
 MAX_ROUNDS = 30
 """Rounds of k-means, at most."""
-ROLES = ("labels", "sample_weight", "groups", "units")
-"""Options that may name a column, which is then not compared."""
 
 
-@dataclass(frozen=True, eq=False)
 class PointsStudy(Study):
     """k weighted rows of X that stand for all rows, or for those of another target.
 
-    `ready` has the rows as they are compared, with the bandwidth as a number in `options`, so that
-    every k and every part of the data is measured alike. `names` are those of the columns of an
-    array, `captions` further columns (N,) to show, `n_criticisms` how many of the worst represented
-    rows are listed.
+    Rows are prepared once, so that every k and every part of the data is measured alike; k is the
+    largest that is asked for. `names` are those of the columns of an array, `captions` further
+    columns (N,) to show, `n_criticisms` how many of the worst represented rows are listed. `masses`
+    (M,) are the weights of the rows that are stood for, of those with `held_out` only some.
     """
 
-    X: Any
-    options: PointsOptions
-    ready: PreparedRows
-    names: Sequence[Any] | None = None
-    captions: Mapping[str, Any] = field(default_factory=dict)
-    n_criticisms: int = 0
     job = "points"
     unit = "points"
     metric = "MMD²"
-    shares = frozenset({"weight"})
+    shares = frozenset({"weight", "share of rows"})
+    held_out = False
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         X: Any,
-        k: int,
+        options: PointsOptions,
+        k: int = 1,
         seed: Any = 0,
         *,
         names: Sequence[Any] | None = None,
         captions: Mapping[str, Any] | None = None,
-        n_criticisms: int = 0,
-        **options: Any,
-    ) -> "PointsStudy":
-        """Make the study of `points` with these options; k is the largest that is asked for."""
-        own = PointsOptions.of(options)
-        ready = prepared(X, k, own, seed)
-        width = ready.comparison.gamma
-        if width is not None and 0.0 < width < math.inf:
-            own = own.replace(gamma=width)
-        shown = dict(captions or {})
-        if own.labels is not None and not isinstance(own.labels, str):
-            shown = {"label": np.asarray(own.labels), **shown}
-        return cls(X, own, ready, names, shown, n_criticisms)
-
-    @property
-    def rows(self) -> Any:
-        """The rows that are compared, encoded, (M, d): of X, and below them of another target."""
-        return self.X if self.options.precomputed else self.ready.input.rows
+        n_criticisms: int | None = None,
+    ) -> None:
+        with own_threads():
+            self.ready = prepare(X, k, options, np.random.default_rng(seed))
+        self.X, self.options, self.names = X, options, names
+        self.captions, self.n_criticisms = dict(captions or {}), n_criticisms
+        gamma = self.ready.comparison.gamma
+        if gamma is not None and 0.0 < gamma < math.inf:
+            self.options = options.replace(gamma=gamma)
+        if options.labels is not None and not isinstance(options.labels, str):
+            self.captions = {"label": np.asarray(options.labels), **self.captions}
+        entry = self.ready.input
+        self.used = entry.kept
+        self.size = int(np.searchsorted(self.used, self.ready.sample.size))
+        self.masses = np.array(entry.weights, np.float64)
+        if options.target is not None:
+            self.masses[: self.size] = 0.0
+        self.masses /= self.masses.sum()
+        self.members = None
+        if self.ready.units is not None:
+            self.members = self.ready.units.codes[self.used]
 
     @cached_property
     def Z(self) -> Any:  # noqa: N802 - as statisticians write standardized rows
-        """The rows as they are compared."""
-        return self.ready.comparison.scaled(self.rows)
-
-    @cached_property
-    def size(self) -> int:
-        """The number of rows of X to choose from."""
-        return int(np.searchsorted(self.used, self.ready.sample.size))
+        """The rows as they are compared: of X, and below them of another target."""
+        rows = self.ready.input.rows
+        return rows if self.options.precomputed else self.ready.comparison.scaled(rows)
 
     @property
     def largest_k(self) -> int:
@@ -107,39 +92,6 @@ class PointsStudy(Study):
         """What there is to choose from, in words."""
         return f"of {self.size} rows"
 
-    @cached_property
-    def used(self) -> Indices:
-        """The rows of X and of the target that are compared."""
-        return self.ready.input.kept
-
-    @cached_property
-    def stands(self) -> slice:
-        """The rows that are stood for."""
-        return slice(0 if self.options.target is None else self.size, None)
-
-    @cached_property
-    def masses(self) -> Vector:
-        """The weights (M,) of the rows that are stood for, of sum one; zero for the others."""
-        masses = np.array(self.ready.input.weights)
-        masses[: self.stands.start] = 0.0
-        return np.asarray(masses / masses.sum())
-
-    @cached_property
-    def classes(self) -> Indices | None:
-        """The codes of labels, across which rows are not compared."""
-        return self.ready.input.labels
-
-    @cached_property
-    def members(self) -> Indices | None:
-        """The unit of each row that is compared, where whole units are kept."""
-        units = self.options.units
-        if units is None:
-            return None
-        if isinstance(units, str):
-            column: Any = role(self.X, units, "units")
-            units = column.levels.codes
-        return np.unique(np.asarray(units)[self.used], return_inverse=True)[1].reshape(-1)
-
     def solve(self, k: int, **search: Any) -> Result:
         """Run the job on rows that were prepared once."""
         generator, seed = as_generator(search.pop("rng", None))
@@ -147,10 +99,6 @@ class PointsStudy(Study):
         options = self.options.replace(deadline=deadline, **search)
         with own_threads(), np.errstate(invalid="ignore", over="ignore"):
             return self.ready.solve(k, options, generator, seed).result
-
-    def error(self, result: Result) -> float:
-        """Return MMD² to the rows that are stood for."""
-        return result.value
 
     def facts(self, result: Result) -> dict[str, float]:
         """Return MMD² and its root, and the bandwidth."""
@@ -163,124 +111,136 @@ class PointsStudy(Study):
         """Return the rows with their weights, heaviest first."""
         table = kept_table(result, self.names)
         own = {name: table.pop(name) for name in ("index", "weight")}
-        return own | self.captions_of(own["index"]) | table
-
-    def captions_of(self, rows: Sequence[int]) -> Table:
-        """Return further columns of some rows of X."""
-        return {name: taken(np.asarray(values), rows) for name, values in self.captions.items()}
+        return own | taken(self.captions, own["index"]) | table
 
     def stands_for(self, result: Result) -> Table:
         """Return the points, heaviest first, with the rows that each is the most similar one of."""
-        order = heaviest_first(result.weights)
         assigned = result.assignment[result.assignment >= 0]
         columns = {
             "index": result.indices,
-            "rows": np.bincount(assigned, minlength=len(order)),
+            "rows": np.bincount(assigned, minlength=len(result.indices)),
             "share of rows": result.shares,
             "weight": result.weights,
         }
-        return {name: taken(values, order) for name, values in columns.items()}
+        return taken(columns, np.argsort(-np.asarray(result.weights), kind="stable"))
 
     def criticisms(self, result: Result) -> Table:
         """Return the rows that the points represent worst."""
-        most = len(self.used[self.stands])
-        rows = result.criticisms(min(self.n_criticisms or SHOWN_CRITICISMS, most)).tolist()
-        table: Table = {"index": rows}
-        if self.options.target is not None:
-            return table | table_of_rows(self.options.target, rows, self.names)
-        table |= self.captions_of(rows)
+        most = len(self.used) if self.options.target is None else len(self.used) - self.size
+        rows = result.criticisms(min(self.n_criticisms or SHOWN_CRITICISMS, most))
+        table: Table = {"index": rows.tolist()}
+        X = self.options.target
+        if X is None:
+            X = self.X
+            table |= taken(self.captions, rows)
         return (
-            table if self.options.precomputed else table | table_of_rows(self.X, rows, self.names)
+            table
+            if self.options.precomputed
+            else table | row_columns(take_rows(X, rows), self.names)
         )
 
     def tables(self, result: Result) -> dict[str, Table]:
         """Return the criticisms that were asked for."""
         return {"criticisms": self.criticisms(result)} if self.n_criticisms else {}
 
-    @property
-    def known_by_rows(self) -> bool:
-        """Whether rows have coordinates, by which they are averaged and drawn."""
-        return self.options.similarity not in ("precomputed", "hamming") and not sp.issparse(self.Z)
-
-    @property
-    def compared_names(self) -> list[str]:
-        """The names of the columns that are compared, where they are known."""
-        if self.names is not None or not is_table(self.X):
-            return list(map(str, self.names or ()))
-        roles = [getattr(self.options, name) for name in ROLES]
-        return [str(name) for name in names_of(self.X) if not any(name is one for one in roles)]
-
-    @cached_property
-    def drawn(self) -> Indices:
-        """The rows that are drawn behind the kept ones."""
-        return drawn_rows(self.size)
-
-    @cached_property
-    def plane(self) -> Plane:
-        """The map of the rows into two dimensions, as they are compared."""
-        names = self.compared_names if self.known_by_rows else ()
-        return plane_of(self.coordinates(self.drawn), names)
+    def details(self, result: Result) -> list[tuple[str, str, Table]]:
+        """Return what each point represents, and the rows that the points represent worst."""
+        shares = (
+            "The rows that are more similar to this point than to any other, beside its weight."
+        )
+        worst = "The rows that the points represent worst, the worst first."
+        return [
+            ("What each point represents", shares, self.stands_for(result)),
+            ("Criticisms", worst, self.criticisms(result)),
+        ]
 
     def picture(self, result: Result, captions: Sequence[str]) -> Html | None:
-        """Draw the kept rows among all."""
-        order = heaviest_first(result.weights)
-        rows, weights = self.coordinates(self.drawn), np.asarray(result.weights)[order]
-        few = self.compared(result)[order]
-        return cloud(self.plane, rows, few, weights, self.size, captions)
+        """Draw the kept rows among all, where rows have coordinates."""
+        if not self.has_coordinates:
+            return None
+        drawn, order = drawn_rows(self.size), np.argsort(-np.asarray(result.weights), kind="stable")
+        names = self.names or (names_of(self.X) if is_table(self.X) else ())
+        names = [str(name) for name in names] if len(names) == self.Z.shape[1] else []
+        points, weights = self.compared(result)[order], np.asarray(result.weights)[order]
+        return cloud(self.Z[drawn], points, weights, self.size, captions, names)
 
-    def coordinates(self, places: Indices) -> Any:
-        """Return rows as they are compared; else their similarities to some rows stand for them."""
-        if self.known_by_rows:
-            return self.Z[places]
-        return self.block(places, self.drawn[:: -(-len(self.drawn) // MAX_LANDMARKS)])
+    @property
+    def has_coordinates(self) -> bool:
+        """Whether rows can be averaged and drawn."""
+        return self.options.similarity not in ("precomputed", "hamming") and not sp.issparse(self.Z)
 
     def compared(self, result: Result) -> Any:
         """Return the kept rows as they are compared."""
-        if self.options.moves and self.known_by_rows:
-            return self.ready.comparison.rows(result.rows, np.float64)
-        return self.coordinates(np.searchsorted(self.used, result.indices))
-
-    def block(self, some: Indices, others: Indices) -> Matrix:
-        """Return the similarities between rows; zero across labels."""
-        if self.options.precomputed:
-            K = self.rows[np.ix_(some, others)]
-        else:
-            K = self.ready.comparison.similarity(self.Z[some], self.Z[others])
-        return np.asarray(K * self.alike(some, others), np.float64)
-
-    def alike(self, some: Indices, others: Indices) -> Any:
-        """Return where rows have the same label."""
-        if self.classes is None:
-            return 1.0
-        return self.classes[some][:, None] == self.classes[others][None, :]
-
-    def discrepancy(self, result: Result, test: Indices, within: float) -> float:
-        """Return MMD² between an answer and some rows, whose mean similarity is `within`."""
-        t = self.masses[test] / self.masses[test].sum()
-        q, places = np.asarray(result.weights), np.searchsorted(self.used, result.indices)
         if self.options.moves:
-            few, similarity = self.compared(result), self.ready.comparison.similarity
-            inner = similarity(few, few) * self.alike(places, places)
-            cross = similarity(few, self.Z[test]) * self.alike(places, test)
-        else:
-            inner, cross = self.block(places, places), self.block(places, test)
+            return self.ready.comparison.rows(result.rows, np.float64)
+        return self.Z[np.searchsorted(self.used, result.indices)]
+
+    def similarities(self, rows: Any, places: Indices, others: Any, at: Indices) -> Any:
+        """Return similarities of rows, which have the labels of these places; zero across labels."""
+        K, labels = self.ready.comparison.similarity(rows, others), self.ready.input.labels
+        return K if labels is None else K * (labels[places][:, None] == labels[at])
+
+    @cached_property
+    def target(self) -> tuple[Indices, Vector, float]:
+        """The rows that are stood for, or a sample of them: places, weights, mean similarity."""
+        rows = sampled(np.flatnonzero(self.masses))
+        t = self.masses[rows] / self.masses[rows].sum()
+        return rows, t, float(t @ self.similarities(self.Z[rows], rows, self.Z[rows], rows) @ t)
+
+    def discrepancy(self, rows: Any, places: Indices, q: Vector) -> float:
+        """Return MMD² between rows of these weights and those that are stood for."""
+        target, t, within = self.target
+        inner = self.similarities(rows, places, rows, places)
+        cross = self.similarities(rows, places, self.Z[target], target)
         return max(float(q @ inner @ q - 2.0 * (q @ cross @ t)) + within, 0.0)
 
-    @property
-    def baselines(self) -> Baselines:
-        """The error of each baseline."""
-        return self.baselines_on(self.masses)
+    def error(self, result: Result) -> float:
+        """Return MMD² to the rows that are stood for."""
+        if not self.held_out:
+            return float(result.value)
+        places = np.searchsorted(self.used, result.indices)
+        return self.discrepancy(self.compared(result), places, np.asarray(result.weights))
 
-    def baselines_on(self, masses: Vector) -> Baselines:
-        """Return the errors of random rows or units, and of k-means, to rows of these masses (M,)."""
-        rivals = Rivals(self, masses)
+    def baselines(self, test: "PointsStudy") -> Baselines:
+        """Return the errors of random rows or units, and of k-means, to the rows of a study."""
+        rows, masses = np.arange(self.size), np.ones(self.size)
+        if self.options.target is None:
+            rows = sampled(np.flatnonzero(self.masses))
+            masses = self.masses[rows]
+        shares = masses / masses.sum()
+
+        def error(places: Indices, q: Vector) -> float:
+            return test.discrepancy(test.Z[places], places, q)
+
+        def random_rows(k: int) -> float:
+            rng, even = np.random.default_rng(1), np.full(k, 1 / k)
+            again = k > len(rows) or bool(np.ptp(shares) > 0.0)
+            draws = [rng.choice(rows, k, replace=again, p=shares) for _ in range(RANDOM_DRAWS)]
+            return float(np.mean([error(draw, even) for draw in draws]))
+
+        def random_units(k: int) -> float:
+            members = np.asarray(self.members)[rows]
+            total = np.bincount(members, shares)
+            units = np.flatnonzero(total)
+            if k > len(units):
+                return math.inf
+            rng = np.random.default_rng(1)
+            draws = [rng.choice(units, k, replace=False) for _ in range(RANDOM_DRAWS)]
+            q = shares / total[members] / k
+            drawn = [np.isin(members, draw) for draw in draws]
+            return float(np.mean([error(rows[each], q[each]) for each in drawn]))
+
+        def means(k: int) -> float:
+            fitted = np.flatnonzero(self.masses)
+            return error(*snapped_means(self.Z, fitted, self.masses[fitted], rows, k))
+
         if self.members is not None:
-            return {"random units": rivals.random_units}
-        if not self.known_by_rows or len(self.used) > MAX_COMPARED_ROWS:
-            return {"random sampling": rivals.random_rows}
-        return {"random sampling": rivals.random_rows, "k-means": rivals.snapped}
+            return {"random units": random_units}
+        if self.has_coordinates and len(self.used) <= MAX_COMPARED_ROWS:
+            return {"random sampling": random_rows, "k-means": means}
+        return {"random sampling": random_rows}
 
-    def split(self, share: float, rng: np.random.Generator) -> Split | None:
+    def split(self, share: float, rng: np.random.Generator) -> Halves:
         """Hold out some rows, which then have no weight; the error there is MMD² to them.
 
         Rows that must be kept are not held out. None where each group must have some rows, and for
@@ -289,127 +249,22 @@ class PointsStudy(Study):
         if self.options.target is not None or self.options.min_per_group is not None:
             return None
         include = np.searchsorted(self.used, self.ready.limits.include)
-        order = rng.permutation(np.setdiff1d(np.arange(self.size), include))
-        held = max(round(share * self.size), 1)
-        if held >= len(order):
+        rows = np.setdiff1d(np.arange(self.size), include)
+        parts = halves(rows, max(round(share * self.size), 1), rng)
+        if parts is None:
             return None
         weights = np.zeros(self.ready.sample.size)
         weights[self.used] = self.masses
-        weights[self.used[order[:held]]] = 0.0
-        options = self.weighted(weights)
-        train = replace(self, options=options, ready=prepared(self.X, 1, options, 0))
-        test = np.sort(order[:held][:MAX_COMPARED_ROWS])
-        masses = np.zeros(len(self.used))
-        masses[test] = self.masses[test]
-        within = self.mean_similarity(test, masses[test])
-        error = partial(self.discrepancy, test=test, within=within)
-        return Split(train, error, train.baselines_on(masses))
-
-    def weighted(self, weights: Vector) -> PointsOptions:
-        """Return the options with other weights (N,) of the rows of X."""
+        weights[self.used[parts[1]]] = 0.0
         column, columns = self.options.sample_weight, self.options.columns
         if isinstance(column, str) and not isinstance(columns, list):
             columns = {**(columns or {}), column: "ignore"}
-        return self.options.replace(sample_weight=weights, columns=columns)
-
-    def mean_similarity(self, rows: Indices, masses: Vector) -> float:
-        """Return the mean similarity within rows of these masses."""
-        return float(masses @ self.block(rows, rows) @ masses) / float(masses.sum()) ** 2
-
-
-def prepared(X: Any, k: int, options: PointsOptions, seed: Any) -> PreparedRows:
-    """Return the rows of X ready to be compared."""
-    with own_threads():
-        return prepare(X, k, options, np.random.default_rng(seed))
-
-
-@dataclass(frozen=True, eq=False)
-class Rivals:
-    """Baselines among some rows of a study, whose errors are MMD² to rows of these masses (M,)."""
-
-    study: PointsStudy
-    masses: Vector
-
-    @cached_property
-    def rows(self) -> Indices:
-        """The rows of X with weight that may be chosen, or a random sample of them."""
-        study = self.study
-        rows = np.arange(study.size)
-        if study.options.target is None:
-            rows = np.flatnonzero(study.masses > 0.0)
-        return sampled(rows)
-
-    @cached_property
-    def target(self) -> Indices:
-        """The rows with mass, or a random sample of them."""
-        return sampled(np.flatnonzero(self.masses > 0.0))
-
-    @cached_property
-    def t(self) -> Vector:
-        """The masses of the target's rows, of sum one."""
-        masses = self.masses[self.target]
-        return np.asarray(masses / masses.sum())
-
-    @cached_property
-    def shares(self) -> Vector:
-        """The masses of the rows to choose from, of sum one."""
-        masses = self.study.masses[self.rows]
-        if self.study.options.target is not None:
-            masses = np.ones(len(self.rows))
-        return np.asarray(masses / masses.sum())
-
-    @cached_property
-    def parts(self) -> tuple[Matrix, Vector, float]:
-        """Similarities K between the rows, b of each with the target, and c within the target."""
-        block, t = self.study.block, self.t
-        cross, inner = block(self.rows, self.target), block(self.target, self.target)
-        return block(self.rows, self.rows), cross @ t, float(t @ inner @ t)
-
-    def error(self, q: Vector) -> float:
-        """Return qᵀKq - 2 qᵀb + c."""
-        K, b, c = self.parts
-        return max(float(q @ (K @ q) - 2.0 * (q @ b) + c), 0.0)
-
-    def random_rows(self, k: int) -> float:
-        """Return the mean error of k random rows of equal weight."""
-        rng, m = np.random.default_rng(1), len(self.rows)
-        again = k > m or bool(np.ptp(self.shares) > 0.0)
-        draws = [rng.choice(m, k, replace=again, p=self.shares) for _ in range(RANDOM_DRAWS)]
-        return float(np.mean([self.error(np.bincount(draw, minlength=m) / k) for draw in draws]))
-
-    def random_units(self, k: int) -> float:
-        """Return the mean error of k random units of equal weight.
-
-        Infinite where there are fewer.
-        """
-        members = np.asarray(self.study.members)[self.rows]
-        total = np.bincount(members, self.shares)
-        units = np.flatnonzero(total)
-        if k > len(units):
-            return math.inf
-        rng = np.random.default_rng(1)
-        draws = [rng.choice(units, k, replace=False) for _ in range(RANDOM_DRAWS)]
-        q = self.shares / total[members] / k
-        return float(np.mean([self.error(np.isin(members, draw) * q) for draw in draws]))
-
-    def snapped(self, k: int) -> float:
-        """Return the error of the rows nearest to k-means centres, weighted by their clusters."""
-        Z, fitted = self.study.Z[self.rows], self.rows
-        if self.study.options.target is not None:
-            fitted = self.target
-        weights = self.study.masses[fitted]
-        k = min(k, len(fitted))
-        from sklearn.cluster import KMeans  # here: it is slow to import
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.metrics import pairwise_distances_argmin
-
-        with own_threads(), warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than k
-            model = KMeans(k, n_init=1, max_iter=MAX_ROUNDS, random_state=0)
-            model.fit(self.study.Z[fitted], sample_weight=weights)
-            nearest = pairwise_distances_argmin(model.cluster_centers_, Z)
-        clusters = np.bincount(model.labels_, weights, k) / weights.sum()
-        return self.error(np.asarray(np.bincount(nearest, clusters, len(Z)), np.float64))
+        options = self.options.replace(sample_weight=weights, columns=columns)
+        test = copy(self)
+        test.held_out, test.masses = True, np.zeros(len(self.used))
+        test.masses[parts[1]] = self.masses[parts[1]]
+        test.__dict__.pop("target", None)
+        return PointsStudy(self.X, options), test
 
 
 def sampled(rows: Indices) -> Indices:
@@ -417,3 +272,20 @@ def sampled(rows: Indices) -> Indices:
     if len(rows) <= MAX_COMPARED_ROWS:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, MAX_COMPARED_ROWS, replace=False))
+
+
+def snapped_means(
+    Z: Any, fitted: Indices, weights: Vector, rows: Indices, k: int
+) -> tuple[Indices, Vector]:
+    """Return the rows that are nearest to k-means centres, and the shares of their clusters."""
+    from sklearn.cluster import KMeans  # here: it is slow to import
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.metrics import pairwise_distances_argmin
+
+    k = min(k, len(fitted))
+    with own_threads(), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than k
+        model = KMeans(k, n_init=1, max_iter=MAX_ROUNDS, random_state=0)
+        model.fit(Z[fitted], sample_weight=weights)
+        nearest = pairwise_distances_argmin(model.cluster_centers_, Z[rows])
+    return rows[nearest], np.bincount(model.labels_, weights, k) / weights.sum()

@@ -22,7 +22,7 @@ from ..programmes import linear_programme
 from ..rules import Rules
 from ..threads import own_threads
 from .engine import Branch
-from .fit import Mask, Matrix, bounds, conditioned_weights, spread, vertex
+from .fits import Fit, Mask, Matrix, bounds, conditioned_weights, spread, vertex
 
 PROVABLE = 600
 """Units up to which a proof forms their whole matrix."""
@@ -209,6 +209,12 @@ class Relaxations:
                 else:
                     self._tighten(bound, node)
         return tuple(self._left)
+
+    def look_from(self, branch: Branch, best: Fit | None) -> tuple[Branch, ...]:
+        """`look`, once the best answer elsewhere is known."""
+        if best is not None:
+            self.offer(best.units, best.weights)
+        return self.look(branch)
 
     def offer(self, support: Indices, weights: Vector) -> bool:
         """Take weights that obey the rules over if they are better than those known.

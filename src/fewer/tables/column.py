@@ -1,10 +1,11 @@
-"""Columns of tables: each of one kind, whatever container it came in, with values that are read when asked for."""
+"""Columns of tables: each of one kind, whatever container it came in, with values that are read when asked for.
+
+Missing values, and what is said of them.
+"""
 
 import datetime
-import numbers
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import (
+    NUMBER,
+    Fix,
     Indices,
     InvalidInput,
     Vector,
@@ -24,12 +27,21 @@ from .._validation import (
     shown,
 )
 from ..codes import as_csr
-from .frames import is_table, names_of, narwhal, stacked, take_columns
-from .names import aligned, known_name, refuse_twins
+from .frames import (
+    MAX_NAMED,
+    aligned,
+    is_table,
+    known_name,
+    names_of,
+    narwhal,
+    quoted,
+    refuse_twins,
+    series_of,
+    stacked,
+    take_columns,
+)
 
 Mask = npt.NDArray[np.bool_]
-SECONDS_PER_UNIT = {"D": 86400.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-"""Seconds in one step of a date, a time or a duration."""
 HOLDS = {
     "number": "numbers",
     "boolean": "booleans",
@@ -38,7 +50,23 @@ HOLDS = {
     "other": "nested values",
 }
 """What columns of each kind hold."""
-NUMBER = (numbers.Real, Decimal, np.bool_)
+OBJECTS: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("boolean", (bool, np.bool_)),
+    ("number", NUMBER),
+    ("number", (datetime.timedelta, np.timedelta64)),
+    ("date", (datetime.time,)),
+    ("date", (datetime.date, np.datetime64)),
+)
+"""Kinds of columns of Python's objects, by what all entries are."""
+NO_LEVELS = (bytes, tuple, complex)
+"""Hashable objects that are no labels."""
+ACTIONS = {
+    "drop": "leaves such rows out",
+    "impute": "takes the median or the most frequent value",
+    "category": "makes missing a label of its own",
+    "ffill": "carries the last price forward",
+}
+"""What each rule does about missing values, but for "error"."""
 
 
 class Levels(NamedTuple):
@@ -69,10 +97,9 @@ class Column:
     @cached_property
     def values(self) -> npt.NDArray[Any]:
         """float64, NaN where missing; of a category objects, None where missing: (N,)."""
-        if self.kind != "category":
-            assert self.read is not None  # noqa: S101 - only categories have none
-            return np.asarray(self.read())
-        return objects([*self.levels.values, None])[self.levels.codes]
+        if self.read is None:
+            return objects([*self.levels.values, None])[self.levels.codes]
+        return np.asarray(self.read())
 
     @cached_property
     def levels(self) -> Levels:
@@ -138,7 +165,7 @@ def columns_of(X: Any) -> list[Column]:
     X = gathered(X)
     if not is_table(X):
         raise InvalidInput(f"a table of pandas, polars or pyarrow was expected, got {shown(X)}")
-    return [_column(name, each) for name, each in zip(names_of(X), _each_series(X), strict=True)]
+    return [_column(name, each) for name, each in zip(names_of(X), series_of(X), strict=True)]
 
 
 def role(X: Any, value: Any, option: str) -> Column | None:
@@ -153,10 +180,7 @@ def role(X: Any, value: Any, option: str) -> Column | None:
 
 
 def role_values(X: Any, value: Any, name: str) -> tuple[Any, int | None]:
-    """The numbers of the column that `value` names, and its position.
-
-    Of anything else `value` in the order of X.
-    """
+    """The numbers of the column that `value` names, and its position; else `value` in the order of X."""
     column = role(X, value, name)
     if column is None:
         return aligned(value, X, name), None
@@ -164,11 +188,8 @@ def role_values(X: Any, value: Any, name: str) -> tuple[Any, int | None]:
 
 
 def without_roles(X: Any, **roles: Any) -> tuple[Any, ...]:
-    """X without the columns that are named, then the numbers of these.
-
-    What is no name stays as it is.
-    """
-    X = gathered(X) if is_frame(X) else X
+    """X without the columns that are named, then the numbers of these; other values stay as they are."""
+    X = gathered(X)
     columns = [role_values(X, value, name) for name, value in roles.items()]
     named = {at for _, at in columns if at is not None}
     if named:
@@ -196,9 +217,7 @@ def below(X: Any, other: Any, names: Sequence[Any], option: str) -> Any:
                 f" {HOLDS[mine.kind]}"
             )
     both = zip((X, other), tables, strict=True)
-    return stacked(
-        [take_columns(one, [table.names.index(n) for n in names]) for one, table in both]
-    )
+    return stacked([take_columns(one, [t.names.index(n) for n in names]) for one, t in both])
 
 
 def below_array(X: Any, other: Any, option: str, missing: bool) -> Any:
@@ -209,9 +228,8 @@ def below_array(X: Any, other: Any, option: str, missing: bool) -> Any:
     arrays = [
         as_csr(part, option) if sp.issparse(part) else numbers_of(part) for part in (X, other)
     ]
-    width, other_width = (part.shape[1:] for part in arrays)
-    if len(width) != 1 or width != other_width or 0 in arrays[1].shape:
-        columns = width[0] if width else "columns"
+    if arrays[1].shape[1:] != arrays[0].shape[1:] or 0 in arrays[1].shape:
+        columns = (*arrays[0].shape[1:], "columns")[0]
         raise InvalidInput(
             f"{option} must have shape (rows, {columns}) with the columns of X, got"
             f" {arrays[1].shape}"
@@ -239,10 +257,9 @@ def numbers_of(X: Any) -> npt.NDArray[Any]:
     >>> numbers_of([[1, None]]).tolist()
     [[1.0, nan]]
     """
-    array = X if isinstance(X, np.ndarray) else read(X, "X")
+    array = read(X, "X")
     if array.dtype == object:
-        gone = np.array([entry is None for entry in array.flat], bool).reshape(array.shape)
-        array = np.where(gone, np.nan, array)
+        array = np.where(array == None, np.nan, array)  # noqa: E711 - entry by entry
     array = as_numbers(array, "X")
     if array.ndim != 2:
         raise InvalidInput(
@@ -258,44 +275,33 @@ def objects(entries: Sequence[Any]) -> npt.NDArray[Any]:
     return values
 
 
-def seconds(instants: npt.NDArray[Any]) -> Vector:
+def seconds(times: npt.NDArray[Any]) -> Vector:
     """Seconds from 1970, or of a length of time; NaN where missing.
 
     >>> seconds(np.array(["1970-01-02", "NaT"], "datetime64[D]")).tolist()
     [86400.0, nan]
     """
-    steps = instants.astype(np.int64) * SECONDS_PER_UNIT[np.datetime_data(instants.dtype)[0]]
-    return np.where(np.isnat(instants), np.nan, steps)
+    lengths = times - np.datetime64(0, "s") if times.dtype.kind == "M" else times
+    return np.asarray(lengths / np.timedelta64(1, "s"), np.float64)
+
+
+def sorted_values(values: Iterable[Any]) -> list[Any]:
+    """Values in order; those of different types by type and text."""
+    entries = list(values)
+    try:
+        return sorted(entries)
+    except TypeError:
+        return sorted(entries, key=lambda value: (type(value).__name__, str(value)))
 
 
 def sorted_levels(values: npt.NDArray[Any], codes: Indices) -> Levels:
     """Levels in order, whatever order they were met in; those that no row has are left out."""
     used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(values)))
-    entries = values[used].tolist()
-    try:
-        order = sorted(range(len(entries)), key=entries.__getitem__)
-    except TypeError:  # of different types
-        order = sorted(range(len(entries)), key=lambda i: type_and_text(entries[i]))
+    number = {value: i for i, value in zip(used.tolist(), values[used].tolist(), strict=True)}
+    levels = sorted_values(number)
     place = np.full(len(values) + 1, -1, np.int64)  # whose last one -1 finds
-    place[used[order]] = np.arange(len(order))
-    return Levels(objects([entries[i] for i in order]), place[codes])
-
-
-def type_and_text(value: Any) -> tuple[str, str]:
-    """A key that orders values of different types."""
-    return type(value).__name__, str(value)
-
-
-def _each_series(X: Any) -> Iterator[Any]:
-    """The columns of a table in its own library, by place: two may have one name."""
-    if not is_frame(X):
-        yield X
-    elif hasattr(X, "iloc"):
-        yield from (X.iloc[:, i] for i in range(X.shape[1]))
-    elif hasattr(X, "get_columns"):
-        yield from X.get_columns()
-    else:
-        yield from X.columns
+    place[[number[value] for value in levels]] = np.arange(len(levels))
+    return Levels(objects(levels), place[codes])
 
 
 def _column(name: Any, native: Any) -> Column:
@@ -304,10 +310,9 @@ def _column(name: Any, native: Any) -> Column:
 
     series = narwhal(_plain(native))
     dtype, missing = series.dtype, _missing(series)
-    kind = "number" if dtype.is_numeric() or dtype == nw.Duration else "date"
+    native_type = getattr(native, "dtype", None)
     if dtype.is_nested() or dtype == nw.Binary:
         return Column(name, "other", missing, series.to_numpy, dtype=str(dtype))
-    native_type = getattr(native, "dtype", None)
     if isinstance(native_type, np.dtype) and native_type.hasobject:
         return _of_objects(name, series.to_numpy(), missing)
     if dtype in (nw.String, nw.Categorical, nw.Enum):
@@ -315,22 +320,19 @@ def _column(name: Any, native: Any) -> Column:
         return Column(name, "category", missing, None, lambda: _grouped(series), own)
     if dtype == nw.Time:
         nanoseconds = series.cast(nw.Time).cast(nw.Int64)
-        return Column(name, kind, missing, lambda: nanoseconds.to_numpy() / 1e9)
+        return Column(name, "date", missing, lambda: nanoseconds.to_numpy() / 1e9)
     if dtype.is_temporal():
+        kind = "number" if dtype == nw.Duration else "date"
         return Column(name, kind, missing, lambda: seconds(series.to_numpy()))
     if dtype == nw.Boolean:
-        series, kind = series.cast(nw.UInt8), "boolean"
-    elif not dtype.is_numeric():
+        numbers = series.cast(nw.UInt8)
+        return Column(name, "boolean", missing, lambda: np.asarray(numbers.to_numpy(), np.float64))
+    if not dtype.is_numeric():
         return _of_array(name, series.to_numpy(), missing)
-    if dtype in (nw.Decimal, nw.Int128, nw.UInt128):
-        series = series.cast(nw.Float64)
-    return Column(
-        name,
-        kind,
-        missing,
-        lambda: np.asarray(series.to_numpy(), np.float64),
-        dtype="" if dtype == nw.Boolean else str(dtype),
-    )
+    wide = dtype in (nw.Decimal, nw.Int128, nw.UInt128)
+    series = series.cast(nw.Float64) if wide else series
+    read = lambda: np.asarray(series.to_numpy(), np.float64)  # noqa: E731
+    return Column(name, "number", missing, read, dtype=str(dtype))
 
 
 def _plain(native: Any) -> Any:
@@ -360,57 +362,62 @@ def _missing(series: Any) -> Mask | None:
 
 def _of_array(name: Any, values: npt.NDArray[Any], missing: Mask | None = None) -> Column:
     """A column of an array with one axis."""
-    kind, dtype = values.dtype.kind, str(values.dtype)
-    if kind not in "fiub":
+    if values.dtype.kind not in "fiub":
         return _of_objects(name, values.astype(object), missing)
-    gone = np.isnan(values) if kind == "f" else np.zeros(0, bool)
-    missing = gone if gone.any() else None
-    return Column(name, "number", missing, lambda: values.astype(np.float64), dtype=dtype)
+    gone = np.isnan(values)
+    read = lambda: values.astype(np.float64)  # noqa: E731
+    return Column(name, "number", gone if gone.any() else None, read, dtype=str(values.dtype))
 
 
 def _of_objects(name: Any, entries: npt.NDArray[Any], missing: Mask | None) -> Column:
     """A column of Python's objects: of the one kind that all of them are, else a category of different types."""
     present = np.ones(len(entries), bool) if missing is None else ~missing
-    values_there = entries[present].tolist()
-    kinds = set(map(type, values_there))
-    if not kinds:
-        return Column(name, "number", missing, lambda: np.full(len(entries), np.nan), dtype="null")
-    for kind, types, convert in _READERS:
-        if all(issubclass(one, types) for one in kinds):
-
-            def values(convert: Callable[[Any], Any] = convert) -> Vector:
-                filled = np.full(len(entries), np.nan)
-                filled[present] = _converted(name, values_there, present, convert)
-                return filled
-
-            return Column(name, kind, missing, values)
-    wrong = [one for one in kinds if one.__hash__ is None or issubclass(one, _NO_LEVELS)]
+    there = entries[present].tolist()
+    types = set(map(type, there))
+    kinds = (kind for kind, fitting in OBJECTS if all(issubclass(one, fitting) for one in types))
+    kind = next(kinds, "category")
+    wrong = [one for one in types if one.__hash__ is None or issubclass(one, NO_LEVELS)]
     if wrong:
         return Column(name, "other", missing, lambda: entries, dtype=wrong[0].__name__)
-    return Column(name, "category", missing, None, lambda: _numbered(values_there, present))
+    if not there:
+        return Column(name, "number", missing, lambda: np.full(len(entries), np.nan), dtype="null")
+    if kind == "category":
+        return Column(name, kind, missing, None, lambda: _numbered(there, present))
+
+    def values() -> Vector:
+        filled = np.full(len(entries), np.nan)
+        filled[present] = _object_numbers(name, there)
+        return filled
+
+    return Column(name, kind, missing, values)
 
 
-def _converted(
-    name: Any, values_there: list[Any], present: Mask, convert: Callable[[Any], Any]
-) -> Vector:
-    """Objects of one kind as numbers, in the rows where they are present."""
-    values = np.empty(len(values_there))
-    for i, value in enumerate(values_there):
-        try:
-            values[i] = convert(value)
-        except (OverflowError, ValueError) as error:
-            row = int(np.flatnonzero(present)[i])
-            raise InvalidInput(
-                f"column {name!r}, row {row}: {shown(value)} is more than float64 can hold: {error}"
-            ) from None
-    return values
+def _object_numbers(name: Any, values: list[Any]) -> Any:
+    """Objects of one kind as numbers: times in seconds; instants without a zone are taken as UTC."""
+    first = values[0]
+    if isinstance(first, datetime.time):
+        microseconds = [
+            ((t.hour * 60 + t.minute) * 60 + t.second) * 10**6 + t.microsecond for t in values
+        ]
+        return np.array(microseconds) / 1e6
+    if isinstance(first, datetime.timedelta | np.timedelta64):
+        return seconds(np.array(values, "timedelta64[us]"))
+    if isinstance(first, datetime.date | np.datetime64):
+        plain = [
+            value.astimezone(datetime.UTC).replace(tzinfo=None)
+            if getattr(value, "tzinfo", None) is not None
+            else value
+            for value in values
+        ]
+        return seconds(np.array(plain, "datetime64[us]"))
+    return as_numbers(objects(values), f"column {name!r}")
 
 
-def _numbered(values_there: list[Any], present: Mask) -> tuple[npt.NDArray[Any], Indices]:
+def _numbered(values: list[Any], present: Mask) -> tuple[npt.NDArray[Any], Indices]:
     """The distinct ones of hashable objects, and which of them each row has."""
     number: dict[Any, int] = {}
     codes = np.full(len(present), -1, np.int64)
-    codes[present] = [number.setdefault(value, len(number)) for value in values_there]
+    codes[present] = [number.setdefault(value, len(number)) for value in values]
     return objects(list(number)), codes
 
 
@@ -427,43 +434,97 @@ def _grouped(series: Any) -> tuple[npt.NDArray[Any], Indices]:
     if library == "pyarrow":
         array = series.to_native()
         coded = array if hasattr(array.type, "index_type") else array.dictionary_encode()
-        coded = coded.unify_dictionaries()
-        parts = [
-            chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in coded.chunks
-        ]
-        return objects(coded.chunk(0).dictionary.to_pylist()), np.concatenate(parts).astype(
-            np.int64
-        )
+        whole = coded.unify_dictionaries().combine_chunks()
+        whole = whole.chunk(0) if hasattr(whole, "chunks") else whole
+        codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return objects(whole.dictionary.to_pylist()), codes.astype(np.int64)
     import pandas as pd
 
     codes, values = pd.factorize(series.to_pandas())
     return objects(values.tolist()), codes.astype(np.int64)
 
 
-def _instant(value: Any) -> float:
-    """Seconds from 1970 of a date or a datetime; one without a zone is taken as UTC."""
-    if getattr(value, "tzinfo", None) is not None:
-        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-    return float(np.datetime64(value, "us").astype(np.int64)) * 1e-6
+def refuse_missing(
+    columns: Iterable[Column],
+    rules: Sequence[str] = ("drop",),
+    hint: str = "",
+    *,
+    ignorable: bool = False,
+) -> None:
+    """Refuse the first missing value.
+
+    `rules` are those that would allow it, beside leaving an `ignorable` column.
+    """
+    for column in columns:
+        if column.missing is not None:
+            fixes = [ignored(column.name)] if ignorable else []
+            what = f"column {shown(column.name)}"
+            raise missing_value(what, column.missing, rules, hint=hint, fixes=fixes)
 
 
-def _clock(value: datetime.time) -> float:
-    """Seconds from midnight."""
-    return value.hour * 3600.0 + value.minute * 60.0 + value.second + value.microsecond * 1e-6
+def ignored(name: Any) -> Fix:
+    """That a column is left out."""
+    return Fix("columns", {name: "ignore"})
 
 
-def _length(value: Any) -> float:
-    """Seconds of a length of time."""
-    return float(np.timedelta64(value, "us").astype(np.int64)) * 1e-6
+def missing_value(
+    what: str,
+    missing: Mask,
+    rules: Sequence[str] = ("drop",),
+    row: Callable[[int], str] = "row {}".format,
+    hint: str = "",
+    fixes: Sequence[Fix] = (),
+) -> InvalidInput:
+    """The error that a value of `what` is missing: in which row, how many more, and which rules allow it.
+
+    `fixes` leave the column out.
+
+    >>> str(missing_value("column 'age'", np.array([False, True, True])))
+    "column 'age', row 1: is missing, as is 1 more; missing='drop' leaves such rows out"
+    """
+    more = int(missing.sum()) - 1
+    others = f", as {'is' if more == 1 else 'are'} {more} more" if more else ""
+    allowing = [Fix("missing", rule) for rule in rules]
+    remedies = [f"{fix} {ACTIONS[fix.value]}" for fix in allowing]
+    remedies += [f"{fix} leaves the column out" for fix in fixes]
+    remedy = ", ".join([*remedies, *([hint] if hint else [])])
+    text = f"{what}, {row(int(np.argmax(missing)))}: is missing{others}; {remedy}"
+    return InvalidInput(text, fixes=[*allowing, *fixes])
 
 
-_NO_LEVELS = (bytes, tuple, complex)
-"""Hashable objects that are no labels."""
-_READERS: tuple[tuple[str, tuple[type, ...], Callable[[Any], float]], ...] = (
-    ("boolean", (bool, np.bool_), float),
-    ("number", NUMBER, float),
-    ("date", (datetime.date, np.datetime64), _instant),
-    ("date", (datetime.time,), _clock),
-    ("number", (datetime.timedelta, np.timedelta64), _length),
-)
-"""Kinds of objects: what all entries must be, and how one is read."""
+def whole_rows(columns: Iterable[Column]) -> Indices | None:
+    """The rows in which nothing is missing; None where that is all of them.
+
+    >>> age = Column("age", "number", np.array([False, True]), lambda: np.array([31.0, np.nan]))
+    >>> whole_rows([age]).tolist(), whole_rows([])
+    ([0], None)
+    """
+    gaps = [column.missing for column in columns if column.missing is not None]
+    return np.flatnonzero(~np.logical_or.reduce(gaps)) if gaps else None
+
+
+def nothing_whole(names: Sequence[Any] = ()) -> InvalidInput:
+    """The error that no row is left; `names` are the columns with missing values."""
+    fix = Fix("missing", "drop")
+    where = f" in {quoted(names)}" if names else ""
+    return InvalidInput(f"every row has a missing value{where}; {fix} leaves none", fixes=[fix])
+
+
+def dropped_note(dropped: int, rows: int) -> str:
+    """Say how many rows were left out.
+
+    >>> dropped_note(2, 60), dropped_note(0, 60)
+    ('2 of 60 rows left out, as values are missing there', '')
+    """
+    return f"{dropped} of {rows} rows left out, as values are missing there" if dropped else ""
+
+
+def filled_note(counts: Mapping[Any, int], action: str) -> str:
+    """Say how many missing values were filled; `counts` are the missing values of each column.
+
+    >>> filled_note({"age": 3, "plan": 0}, "replaced by medians and modes")
+    "missing values replaced by medians and modes: 'age' (3)"
+    """
+    gaps = [f"{name!r} ({count})" for name, count in counts.items() if count]
+    more = f" and {len(gaps) - MAX_NAMED} more" if len(gaps) > MAX_NAMED else ""
+    return f"missing values {action}: {', '.join(gaps[:MAX_NAMED])}{more}" if gaps else ""

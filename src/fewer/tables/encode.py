@@ -11,8 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import Indices, Vector
-from .column import Levels, Mask, Table
-from .missing import dropped_note, nothing_whole, refuse_missing
+from .column import Levels, Mask, Table, dropped_note, nothing_whole, refuse_missing
 from .schema import Rows, Schema, constant_note
 from .source import Block
 
@@ -54,23 +53,18 @@ class Encoding:
     dtype: Any = np.float64
     shift: Vector | None = None
 
-    @property
+    @cached_property
     def numbers(self) -> int:
         """The number of columns that hold numbers."""
         return len(self.schema.numbers)
 
-    @cached_property
-    def starts(self) -> list[int]:
-        """The first encoded column of each category, and last the one after them."""
-        sizes = [1 if self.equality else len(levels) for levels in self.levels]
-        first = self.numbers + len(self.flagged)
-        return [first, *(first + np.cumsum(sizes, dtype=np.int64)).tolist()]
-
     @property
     def width(self) -> int:
         """The number of encoded columns."""
-        any_unknown = bool(self.levels) or self.schema.missing == "category"
-        return int(self.starts[-1] + (any_unknown and not self.equality))
+        if self.equality:
+            return self.numbers + len(self.levels)
+        unknown = bool(self.levels) or self.schema.missing == "category"
+        return self.numbers + len(self.flagged) + sum(map(len, self.levels)) + unknown
 
     @property
     def movable(self) -> list[tuple[int, Any, int, int]]:
@@ -99,42 +93,29 @@ class Encoding:
         self, numbers: Any, categories: Sequence[Levels], gone: Sequence[Mask | None] = ()
     ) -> Any:
         """Encode columns of numbers (N, p), labels, and what was missing in the numbers."""
-        n = len(numbers)
         numbers = numbers if self.shift is None else numbers - self.shift
         if self.width == self.numbers and not self.sparse:
             return np.ascontiguousarray(numbers, self.dtype)
-        missing = [(j, mask) for j, mask in enumerate(gone) if mask is not None]
-        unknown = np.zeros(n)
-        for j, mask in missing:
-            if j not in self.flagged and self.schema.missing == "category":
-                unknown += MISMATCH * mask
-        codes = [
-            level_places(*pair)[pair[0].codes] for pair in zip(categories, self.levels, strict=True)
-        ]
-        for at in codes:
-            unknown += MISMATCH / 2.0 * (at < 0)
-        flags = np.zeros((n, len(self.flagged)), self.dtype)
-        for j, mask in missing:
-            if j in self.flagged:
-                flags[:, self.flagged.index(j)] = math.sqrt(MISMATCH) * mask
+        codes = [level_codes(*pair) for pair in zip(categories, self.levels, strict=True)]
+        sizes = [len(levels) for levels in self.levels]
+        if self.equality:
+            known = [np.where(at < 0, size, at) for at, size in zip(codes, sizes, strict=True)]
+            return np.column_stack([numbers, *known]).astype(self.dtype)
+        absent = [np.zeros(len(numbers), bool) if mask is None else mask for mask in gone]
+        flags = [math.sqrt(MISMATCH) * absent[j] for j in self.flagged]
+        unknown = MISMATCH / 2.0 * sum((at < 0 for at in codes), start=np.zeros(len(numbers)))
+        if self.schema.missing == "category":
+            for j in set(range(len(absent))) - set(self.flagged):
+                unknown += MISMATCH * absent[j]
+        marks = [one_hot(at, size) for at, size in zip(codes, sizes, strict=True)]
+        blocks = [numbers, *(each[:, None] for each in flags), *marks, np.sqrt(unknown)[:, None]]
         if self.sparse:
-            marks = [
-                one_hot(at, len(levels)) for at, levels in zip(codes, self.levels, strict=True)
-            ]
-            last = sp.csr_array(np.sqrt(unknown)[:, None])
-            blocks = [sp.csr_array(numbers), sp.csr_array(flags), *marks, last]
-            return sp.csr_array(sp.hstack(blocks, format="csr"), dtype=self.dtype)
-        table = np.zeros((n, self.width), self.dtype)
-        table[:, : self.numbers] = numbers
-        table[:, self.numbers : self.starts[0]] = flags
-        for start, at, levels in zip(self.starts, codes, self.levels, strict=False):
-            if self.equality:
-                table[:, start] = np.where(at < 0, len(levels), at)
-            else:
-                present = np.flatnonzero(at >= 0)
-                table[present, start + at[present]] = MARK
-        if not self.equality:
-            table[:, -1] = np.sqrt(unknown)
+            parts = [sp.csr_array(block) for block in blocks]
+            return sp.csr_array(sp.hstack(parts, format="csr"), dtype=self.dtype)
+        table, stop = np.empty((len(numbers), self.width), self.dtype), 0
+        for block in blocks:
+            start, stop = stop, stop + block.shape[1]
+            table[:, start:stop] = block.toarray() if sp.issparse(block) else block
         return table
 
 
@@ -170,7 +151,8 @@ def encoded(
     weighted = block.weight is not None or "sample_weight" in schema.roles
     schema = schema.filled(block, weighted=weighted, whole=True)
     rows, used = schema.read(block), schema.columns(block.X)
-    if rows.kept is not None and not len(rows.kept):
+    kept = rows.size if rows.kept is None else len(rows.kept)
+    if rows.kept is not None and not kept:
         raise nothing_whole([column.name for column in used if column.missing is not None])
     levels = tuple(values[np.unique(codes[codes >= 0])] for values, codes in rows.categories)
     own = schema.missing == "category" and not equality
@@ -179,11 +161,9 @@ def encoded(
     dtype = np.float32 if numbers and all(each in NARROW for each in numbers) else np.float64
     encoding = Encoding(schema, levels, flagged, False, equality, dtype)
     width = encoding.width
-    thin = width > MAX_DENSE_WIDTH and len(used) < MAX_FILLED_SHARE * width
-    if sparse and thin and not equality:
+    if sparse and not equality and width > max(MAX_DENSE_WIDTH, len(used) / MAX_FILLED_SHARE):
         shift = np.average(rows.numbers, 0, rows.weight) if shifts else None
         encoding = replace(encoding, sparse=True, shift=shift)
-    kept = rows.size if rows.kept is None else len(rows.kept)
     dropped = dropped_note(rows.size - kept, rows.size)
     notes = [*schema.notes, constant_note(used), schema.note, dropped]
     table = encoding.rows(rows.numbers, rows.categories, rows.gone)
@@ -197,10 +177,8 @@ def one_hot(codes: Indices, width: int) -> Any:
     return sp.csr_array((np.full(starts[-1], MARK), codes[present], starts), (len(codes), width))
 
 
-def level_places(column: Levels, levels: npt.NDArray[Any]) -> Indices:
-    """Which of the fitted levels each level of a column is, -1 where it is none of them.
-
-    And last -1.
-    """
+def level_codes(column: Levels, levels: npt.NDArray[Any]) -> Indices:
+    """Which of the fitted levels each row of a column has, -1 where it has none of them."""
     number = {value: i for i, value in enumerate(levels.tolist())}
-    return np.array([*(number.get(value, -1) for value in column.values.tolist()), -1], np.int64)
+    places = [*(number.get(value, -1) for value in column.values.tolist()), -1]
+    return np.array(places, np.int64)[column.codes]

@@ -1,18 +1,21 @@
 """Rows in any container: frames of every library that narwhals knows, arrays, sparse matrices and lists.
 
-No such library is imported unless the caller's own object comes from there, and neither is
-narwhals.
+The names of columns and the labels of rows, which are meant, and what is said where there is none.
+No library of frames is imported unless the caller's own object comes from there.
 """
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._validation import (
+    Indices,
     InvalidInput,
     Vector,
+    as_units,
     gathered,
     is_frame,
     labels_of,
@@ -21,6 +24,12 @@ from .._validation import (
     shown,
 )
 from ..codes import numbers_as_csr
+from ..constraints.groups import Groups, as_groups
+
+MAX_COMPARED_NAMES = 2000
+"""Names among which the nearest to a wrong one is looked for."""
+MAX_NAMED, MAX_LABELS = 5, 3
+"""Names of columns, and labels of rows, that a message quotes."""
 
 
 def is_table(X: Any) -> bool:
@@ -50,11 +59,18 @@ def names_of(X: Any) -> list[Any]:
     return labels_of(X) if is_frame(X) else [X.name]
 
 
-def index_of(X: Any) -> Any:
-    """The index labels of a table, (N,).
+def series_of(X: Any) -> Iterator[Any]:
+    """The columns of a table in its own library, by place: two may have one name."""
+    if not is_frame(X):
+        yield X
+    elif hasattr(X, "iloc"):
+        yield from (X.iloc[:, i] for i in range(X.shape[1]))
+    else:
+        yield from X.get_columns() if hasattr(X, "get_columns") else X.columns
 
-    None where they are only its row numbers, and where it has none.
-    """
+
+def index_of(X: Any) -> Any:
+    """The index labels of a table, (N,); None where it has none, or they are only its row numbers."""
     if not is_indexed(X):
         return None
     labels = X.index
@@ -92,10 +108,9 @@ def size_in_bytes(X: Any) -> int:
     X = gathered(X)
     if sp.issparse(X):
         return int((X.dtype.itemsize + 12) * X.nnz)
-    library = library_of(X)
-    if library == "pandas":
+    if library_of(X) == "pandas":
         return int(np.sum(X.memory_usage(deep=True)))
-    if library == "polars":
+    if library_of(X) == "polars":
         return int(X.estimated_size())
     return int(X.nbytes if hasattr(X, "nbytes") else read(X, "a block").nbytes)
 
@@ -121,9 +136,7 @@ def take_rows(X: Any, rows: Any) -> Any:
     if X is None:
         return None
     X, rows = _as_sliceable(X), np.asarray(rows, np.int64)
-    if is_table(X):
-        return X.take(rows) if hasattr(X, "take") else X[rows]
-    return X[rows]
+    return X.take(rows) if is_table(X) and hasattr(X, "take") else X[rows]
 
 
 def take_columns(X: Any, places: Sequence[int]) -> Any:
@@ -135,9 +148,7 @@ def take_columns(X: Any, places: Sequence[int]) -> Any:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """The rows of several blocks, one after the other, in their container.
-
-    None where they are None.
+    """The rows of several blocks, one after the other, in their container; None of None.
 
     >>> stacked([np.ones((1, 2)), np.zeros((1, 2))]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
@@ -160,17 +171,16 @@ def stacked(parts: Sequence[Any]) -> Any:
         return sp.csr_array(sp.vstack(arrays, format="csr"))
     try:
         return np.concatenate(arrays)
-    except TypeError:  # numbers and dates
-        kinds = ", ".join({str(array.dtype): 0 for array in arrays})
-        raise InvalidInput(f"all blocks must hold the same kind of values, got {kinds}") from None
+    except TypeError as error:  # numbers and dates
+        raise InvalidInput(f"all blocks must hold the same kind of values: {error}") from None
 
 
 def _stacked_tables(parts: Sequence[Any]) -> Any:
     """The rows of several tables of the same columns, one after the other."""
     names = names_of(parts[0])
     for part in parts[1:] if is_frame(parts[0]) else ():
-        if not is_frame(part) or names_of(part) != names:
-            came = names_of(part) if is_frame(part) else type(part).__name__
+        came = names_of(part) if is_frame(part) else type(part).__name__
+        if came != names:
             raise InvalidInput(
                 f"all blocks must have the columns {shown(names)}, got {shown(came)}"
             )
@@ -183,20 +193,18 @@ def _stacked_tables(parts: Sequence[Any]) -> Any:
         import pandas as pd
 
         return pd.concat(list(parts))
+    tables = [narwhal(part) for part in parts]
     if library == "pyarrow":
         import pyarrow as pa
 
-        tables = [narwhal(part).to_native() for part in parts]
-        return pa.concat_tables(tables, promote_options="permissive")
+        return pa.concat_tables([t.to_native() for t in tables], promote_options="permissive")
     import narwhals as nw
 
-    return nw.concat([narwhal(part) for part in parts]).to_native()
+    return nw.concat(tables).to_native()
 
 
 def put_columns(X: Any, values: Mapping[int, Vector]) -> Any:
-    """X with other numbers in the columns at these places, in the user's own container.
-
-    NaN is a missing value.
+    """X with other numbers in the columns at these places, in the user's own container; NaN is missing.
 
     An array of integers becomes one of float64.
     """
@@ -209,9 +217,8 @@ def put_columns(X: Any, values: Mapping[int, Vector]) -> Any:
         import narwhals as nw
 
         frame = narwhal(X)
-        names = frame.columns
         new = [
-            nw.new_series(names[place], column, backend=frame.implementation)
+            nw.new_series(frame.columns[place], column, backend=frame.implementation)
             for place, column in values.items()
         ]
         present = [nw.when(~series.is_nan()).then(series) for series in new]
@@ -220,3 +227,151 @@ def put_columns(X: Any, values: Mapping[int, Vector]) -> Any:
     for place, column in values.items():
         table[:, place] = column
     return table
+
+
+def quoted(labels: Sequence[Any], most: int = MAX_NAMED) -> str:
+    """The first of some names, and how many more there are.
+
+    >>> quoted(["a", "b"]), quoted(range(9))
+    ("'a', 'b'", '0, 1, 2, 3, 4 and 4 more')
+    """
+    first = ", ".join(shown(label) for label in list(labels[:most]))
+    more = len(labels) - most
+    return f"{first} and {more} more" if more > 0 else first
+
+
+def nearest(name: Any, names: Sequence[Any]) -> str:
+    """A hint at the column that was meant.
+
+    >>> nearest("AAPL.", ["AAPL", "MSFT"]), nearest(7, ["AAPL", "MSFT"])
+    ("; did you mean 'AAPL'?", "; the columns are 'AAPL', 'MSFT'")
+    """
+    texts = [str(other) for other in names[:MAX_COMPARED_NAMES]]
+    close = difflib.get_close_matches(name, texts, 1) if isinstance(name, str) else []
+    return f"; did you mean {close[0]!r}?" if close else f"; the columns are {quoted(names)}"
+
+
+def known_name(name: Any, names: Sequence[Any], option: str) -> Any:
+    """`name` if a table has such a column; else an error with the nearest, or with what there is.
+
+    >>> known_name("b", ["a", "b"], "date")
+    'b'
+    """
+    try:
+        if name in names:
+            return name
+    except Exception:  # noqa: S110 - names of any type, compared with any object
+        pass
+    raise InvalidInput(f"{option}: there is no column {shown(name)}{nearest(name, names)}")
+
+
+def refuse_twins(names: Sequence[Any], owner: str = "X") -> None:
+    """Refuse a table in which two columns have one name."""
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InvalidInput(
+            f"{owner} has the column {shown(twice)} twice; columns are told apart by their names"
+        )
+
+
+def positions(columns: Any, names: Sequence[Any] | None, option: str) -> Indices:
+    """Columns by name, or by number where no name is meant, as sorted distinct positions.
+
+    Where there are no names, `columns` as they are, to be checked by the constraint.
+
+    >>> positions(["b", 0], ["a", "b", "c"], "include").tolist()
+    [0, 1]
+    """
+    if names is None:
+        return columns  # type: ignore[no-any-return]
+    try:
+        wanted: list[Any] = [columns] if isinstance(columns, str) else list(columns)
+    except Exception:  # what a foreign container raises when it is read
+        raise InvalidInput(
+            f"{option} must be a list of names or numbers of columns, got {shown(columns)}"
+        ) from None
+    place = {name: at for at, name in enumerate(names)}
+    places = []
+    for label in wanted:
+        number = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+        if number and label not in place and 0 <= label < len(names):
+            places.append(int(label))
+        else:
+            places.append(place[known_name(label, names, option)])
+    return as_units(np.array(places, np.int64), len(names), "columns", option)
+
+
+def aligned(y: Any, X: Any, name: str = "y", of: str = "X") -> Any:
+    """`y` in the order of the rows of X, where both are of pandas and have the same index labels.
+
+    Else as it is.
+
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=["u", "v", "w"])
+    >>> aligned(pd.Series([30.0, 10.0, 20.0], index=["w", "u", "v"]), X).tolist()
+    [10.0, 20.0, 30.0]
+    """
+    if not is_indexed(y) or not is_indexed(X) or X.index.equals(y.index):
+        return y
+    here, there = X.index, y.index
+    for index, whose in ((here, of), (there, name)):
+        if not index.is_unique:
+            twice = index[index.duplicated()][0]
+            raise InvalidInput(
+                f"{of} and {name} have their index labels in different order, and {whose} has"
+                f" {shown(twice)} twice; give {name}.to_numpy() to go by position"
+            )
+    only = {of: here.difference(there, sort=False), name: there.difference(here, sort=False)}
+    parts = [
+        f"only {who} has {quoted(some, MAX_LABELS)}" for who, some in only.items() if len(some)
+    ]
+    if parts:
+        raise InvalidInput(
+            f"{of} and {name} have different index labels: {'; '.join(parts)}. Give both the same"
+            f" rows, or {name}.to_numpy() to go by position"
+        )
+    return y.iloc[there.get_indexer(here)]
+
+
+def by_name(values: Any, names: Sequence[Any] | None) -> Any:
+    """A Series with names of columns for its index as a mapping, one without as an array.
+
+    Anything else as it is.
+    """
+    if not is_indexed(values) or is_frame(values):
+        return values
+    if names is None or not set(values.index) & set(names):
+        return values.to_numpy()
+    return dict(zip(values.index, values.tolist(), strict=True))
+
+
+def group_codes(
+    groups: Any, names: Sequence[Any] | None, candidates: Indices, excluded: Indices
+) -> Any:
+    """A label for each column of a table: from a mapping, a Series with names for index, or an array.
+
+    The columns that may be candidates need a label; `excluded` ones keep it where they have one, so
+    that a group of which no column may be candidates is known. All others, such as the target, are
+    in no group: their code is the first one.
+
+    >>> codes, labels = group_codes(
+    ...     {"a": "oil", "c": "gas"}, ["a", "b", "c"], np.array([0]), np.array([2])
+    ... )
+    >>> codes.tolist(), labels
+    ([0, 0, 1], ('oil', 'gas'))
+    """
+    if groups is None or names is None:
+        return groups
+    groups = by_name(groups, names)
+    if not isinstance(groups, Mapping):
+        every, labels = as_groups(groups, len(names))
+        named = np.union1d(candidates, excluded)
+        groups = {names[i]: labels[every[i]] for i in named}
+    lacking = [names[i] for i in candidates if names[i] not in groups]
+    if lacking:
+        raise InvalidInput(f"groups has no label for the column {quoted(lacking)}")
+    codes = np.zeros(len(names), np.int64)
+    number: dict[Any, int] = {}
+    for i in [*candidates, *(i for i in excluded if names[i] in groups)]:
+        codes[i] = number.setdefault(groups[names[i]], len(number))
+    return Groups(codes, tuple(number))

@@ -18,10 +18,8 @@ from .._validation import (
     known,
     shown,
 )
-from .column import Column, Table, columns_of
-from .frames import index_of, is_indexed, is_table, put_columns, take_rows
-from .missing import dropped_note, missing_value, nothing_whole
-from .names import quoted
+from .column import Column, Table, columns_of, dropped_note, missing_value, nothing_whole
+from .frames import index_of, is_indexed, is_table, put_columns, quoted, take_rows
 from .schema import as_kind, left_out
 from .source import is_lazy
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import (
+    NUMBER,
     Fix,
     Indices,
     InvalidInput,
@@ -23,17 +24,20 @@ from .._validation import (
     known,
     shown,
 )
-from ..threads import in_threads
-from .column import NUMBER, Column, Levels, Mask, Table, objects, role, type_and_text
-from .frames import height, take_rows, width
-from .missing import (
+from .column import (
+    Column,
+    Levels,
+    Mask,
+    Table,
     filled_note,
-    missing_count,
-    nothing_to_impute,
+    ignored,
+    objects,
     refuse_missing,
+    role,
+    sorted_values,
     whole_rows,
 )
-from .names import known_name, quoted, refuse_twins
+from .frames import height, known_name, quoted, refuse_twins, take_rows, width
 from .sketch import Sketch
 from .source import Block, Source
 
@@ -75,8 +79,7 @@ class Rows(NamedTuple):
         """Some of the rows."""
         levels = [Levels(values, codes[rows]) for values, codes in self.categories]
         weight = None if self.weight is None else self.weight[rows]
-        y = None if self.y is None else take_rows(self.y, rows)
-        return Rows(self.numbers[rows], levels, y, weight, self.size, rows)
+        return Rows(self.numbers[rows], levels, take_rows(self.y, rows), weight, self.size, rows)
 
 
 class Fills(NamedTuple):
@@ -91,8 +94,8 @@ class Fills(NamedTuple):
 class Schema:
     """The columns that are used, each with its kind, and those with a role, by its option.
 
-    `table` are the names of all columns, those of an array their places. `ignored` are columns left
-    out unasked; `notes` say so.
+    `table` are the names of all columns, those of an array their places; `notes` say which columns
+    are left out unasked.
 
     >>> import polars
     >>> table = polars.DataFrame({"id": [7, 8, 9], "age": [30, 40, 30], "plan": ["a", "b", "a"]})
@@ -109,7 +112,6 @@ class Schema:
     rules: tuple[str, ...] = RULES
     named: bool = True
     notes: tuple[str, ...] = ()
-    ignored: tuple[Any, ...] = ()
     fills: Fills | None = None
 
     @classmethod
@@ -148,8 +150,9 @@ class Schema:
         """
         known(missing, dict.fromkeys(rules), "missing")
         X = gathered(X)
-        by_option = {option: role(X, value, option) for option, value in (roles or {}).items()}
-        own = {option: column.name for option, column in by_option.items() if column is not None}
+        own = {option: name for option, name in (roles or {}).items() if isinstance(name, str)}
+        for option, name in own.items():
+            role(X, name, option)
         how: dict[str, Any] = {"roles": own, "missing": missing, "rules": tuple(rules)}
         if not (is_frame(X) or isinstance(X, Table)):
             if columns is not None:
@@ -158,26 +161,25 @@ class Schema:
             places = tuple(range(width(X)))
             return cls(places, ("number",) * len(places), places, named=False, **how)
         table = Table.of(X)
-        kinds = {} if columns is None else asked_kinds(columns, table.names)
-        ignored = {*own.values(), *without, *(n for n, kind in kinds.items() if kind == "ignore")}
-        compared = [column for column in table.columns if column.name not in ignored]
-        in_threads(lambda column: column.levels, [c for c in compared if c.kind == "category"])
-        used, left = [], dict[str, list[Any]]()
-        for column in compared:
-            why = "" if column.name in kinds else (reason or left_out)(column)
+        asked = asked_kinds(columns, table.names)
+        aside = {*own.values(), *without, *(name for name in asked if asked[name] == "ignore")}
+        names, kinds, left = [], [], dict[str, list[Any]]()
+        for column in table.columns:
+            if column.name in aside:
+                continue
+            why = "" if column.name in asked else (reason or left_out)(column)
             if why:
                 left.setdefault(why, []).append(column.name)
-            else:
-                used.append(as_kind(column, kinds.get(column.name, column.kind)))
-        notes = tuple(f"{words} left out: {quoted(names)}" for words, names in left.items())
-        unused = tuple(name for names in left.values() for name in names)
-        if not used:
-            raise nothing_to_use(table.names, unused, notes)
-        names = tuple(column.name for column in used)
+                continue
+            kind = asked.get(column.name, column.kind)
+            as_kind(column, kind)
+            names.append(column.name)
+            kinds.append((recode or {}).get(kind, kind))
+        notes = tuple(f"{words} left out: {quoted(those)}" for words, those in left.items())
+        if not names:
+            raise nothing_to_use(table.names, left, notes)
         refuse_twins([name for name in table.names if name in set(names)])
-        asked = [kinds.get(column.name, column.kind) for column in used]
-        taken = tuple((recode or {}).get(kind, kind) for kind in asked)
-        return cls(names, taken, tuple(table.names), notes=notes, ignored=unused, **how)
+        return cls(tuple(names), tuple(kinds), tuple(table.names), notes=notes, **how)
 
     @property
     def places(self) -> list[int]:
@@ -203,23 +205,20 @@ class Schema:
     def columns(self, X: Any) -> list[Column]:
         """The columns of a table that are used, each of its kind."""
         columns = {column.name: column for column in Table.of(X).columns}
+        lacking = [name for name in (*self.names, *self.roles.values()) if name not in columns]
+        if lacking:
+            raise InvalidInput(
+                f"all blocks must have the column {lacking[0]!r}, got {shown(list(columns))}"
+            )
         both = zip(self.names, self.kinds, strict=True)
         return [as_kind(columns[name], kind) for name, kind in both]
 
     def split(self, X: Any) -> tuple[list[Column], list[Column], dict[str, Column]]:
         """The columns of numbers, those of labels, and those with a role by its option."""
         X = gathered(X)
-        if not self.named:
-            X = _as_matrix(X)
-        elif not (is_frame(X) or isinstance(X, Table)):
+        if self.named and not (is_frame(X) or isinstance(X, Table)):
             raise InvalidInput(f"all blocks must be tables, got {shown(type(X).__name__)}")
-        table = Table.of(X)
-        names = set(table.names)
-        lacking = [name for name in (*self.names, *self.roles.values()) if name not in names]
-        if lacking:
-            raise InvalidInput(
-                f"all blocks must have the column {lacking[0]!r}, got {shown(table.names)}"
-            )
+        table = Table.of(X if self.named else as_matrix(X))
         both = list(zip(self.columns(table), self.kinds, strict=True))
         numbers = [column for column, kind in both if kind != "category"]
         labels = [column for column, kind in both if kind == "category"]
@@ -232,28 +231,31 @@ class Schema:
                 f"missing={self.missing!r} takes a pass of its own; in own loops fill the blocks"
                 " first, or drop"
             )
-        size = height(block.X)
+        size, weight = height(block.X), block.weight
         if not self.named and (sp.issparse(block.X) or self.missing == "error"):
-            weight = checked_weights(block.weight, size)
-            return Rows(_as_matrix(block.X, checked=True), [], block.y, weight, size)
+            numbers = as_matrix(block.X if sp.issparse(block.X) else as_array(block.X, "X"))
+            return Rows(numbers, [], block.y, checked_weights(weight, size), size)
         numbers, labels, roles = self.split(block.X)
         needed = [*(() if self.fills else (*numbers, *labels)), *roles.values()]
         if self.missing != "drop":
             refuse_missing(needed, self.rules[1:], ignorable=self.rules == RULES and self.named)
         kept = whole_rows(needed)
         target = roles.get("y", roles.get("labels"))
-        weight = roles["sample_weight"].values if "sample_weight" in roles else block.weight
+        weight = roles["sample_weight"].values if "sample_weight" in roles else weight
         rows = Rows(
             self._matrix(numbers, size),
             [self._filled_levels(column, j) for j, column in enumerate(labels)],
             block.y if target is None else target.values,
             checked_weights(weight, size),
             size,
-            None,
-            tuple(column.missing for column in numbers),
+            gone=tuple(column.missing for column in numbers),
         )
         rows = rows if kept is None else rows.take(kept)
-        refuse_infinite(rows.numbers, [column.name for column in numbers])
+        if not np.isfinite(rows.numbers).all():
+            row, place = np.argwhere(~np.isfinite(rows.numbers))[0].tolist()
+            where = f"column {numbers[place].name!r}, row {row}"
+            got = rows.numbers[row, place]
+            raise InvalidInput(f"{where}: expected a finite number, got {got}")
         return rows
 
     def _matrix(self, numbers: Sequence[Column], size: int) -> Vector:
@@ -271,9 +273,9 @@ class Schema:
 
     def _filled_levels(self, column: Column, place: int) -> Levels:
         """The labels of a column, and which of them each row has."""
-        values, codes = column.levels
         if self.fills is None or column.missing is None:
-            return Levels(values, codes)
+            return column.levels
+        values, codes = column.levels
         labels, label = values.tolist(), self.fills.labels[place]
         if label not in labels:
             labels.append(label)
@@ -298,22 +300,13 @@ class Schema:
         """
         if self.missing not in RULES[2:]:
             return self
-        plan = GapPlan(self, weighted, mode, whole)
+        plan = (self, weighted, whole)
         if isinstance(data, Block | list):
             blocks = [data] if isinstance(data, Block) else data
             gaps = Gaps.merged([Gaps.of(block, plan) for block in blocks])
         else:
             gaps = data.fold(f"{name}-0", Gaps.of, plan, Gaps.merged, rows)
-        return replace(self, fills=gaps.fills())
-
-
-class GapPlan(NamedTuple):
-    """How what stands for missing values is found; see `Schema.filled`."""
-
-    schema: Schema
-    weighted: bool
-    mode: bool
-    whole: bool
+        return replace(self, fills=gaps.fills(self, mode, whole))
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,22 +316,28 @@ class Gaps:
     numbers: tuple[Sketch, ...]
     labels: tuple[dict[Any, float], ...]
     counts: tuple[int, ...]
-    plan: GapPlan
 
     @classmethod
-    def of(cls, block: Block, plan: GapPlan) -> "Gaps":
-        """Count the values of a block."""
-        numbers, labels, roles = plan.schema.split(block.X)
-        mass = None
-        if plan.weighted:
-            own = roles.get("sample_weight")
-            mass = checked_weights(block.weight if own is None else own.values, height(block.X))
-        return cls(
-            tuple(_sketch(column, mass, plan.whole) for column in numbers),
-            tuple(label_weights(column.levels, mass) for column in labels),
-            tuple(missing_count(column) for column in [*numbers, *labels]),
-            plan,
-        )
+    def of(cls, block: Block, plan: tuple[Schema, bool, bool]) -> "Gaps":
+        """Count the values of a block by a plan: a schema, whether weights count, whether it is all rows."""
+        schema, weighted, whole = plan
+        numbers, labels, roles = schema.split(block.X)
+        own, size = roles.get("sample_weight"), height(block.X)
+        given = block.weight if own is None else own.values
+        mass = checked_weights(given, size) if weighted else None
+        mass = np.ones(size) if mass is None else mass
+        sketches, weights = [], []
+        for column in numbers:
+            present = ~np.isnan(column.values)
+            most = max(int(present.sum()), 1) if whole else None
+            sketches.append(Sketch.of(column.values[present], mass[present], most))
+        for column in labels:
+            levels, codes = column.levels
+            sums = np.bincount(codes[codes >= 0], mass[codes >= 0], len(levels))
+            weights.append(dict(zip(levels, sums.tolist(), strict=True)))
+        gaps = [column.missing for column in (*numbers, *labels)]
+        counts = tuple(0 if gap is None else int(gap.sum()) for gap in gaps)
+        return cls(tuple(sketches), tuple(weights), counts)
 
     @classmethod
     def merged(cls, parts: Sequence["Gaps"]) -> "Gaps":
@@ -348,83 +347,58 @@ class Gaps:
         counts = zip(*(part.counts for part in parts), strict=True)
         return cls(
             tuple(Sketch.merged(each) for each in numbers),
-            tuple(summed_labels(each, "labels") for each in labels),
-            tuple(sum(each) for each in counts),
-            parts[0].plan,
+            tuple(
+                {label: math.fsum(part.get(label, 0.0) for part in each) for label in united(each)}
+                for each in labels
+            ),
+            tuple(map(sum, counts)),
         )
 
-    def fills(self) -> Fills:
+    def fills(self, schema: Schema, mode: bool, whole: bool) -> Fills:
         """Choose what stands for missing values: medians or most frequent values, or a category of their own."""
-        schema, p = self.plan.schema, len(self.numbers)
-        own = schema.missing == "category"
+        own, p = schema.missing == "category", len(self.numbers)
         counts = dict(zip([*schema.numbers, *schema.categories], self.counts, strict=True))
-        gaps = [name for name, count in counts.items() if count]
-        known_values = [*(sketch.x.size for sketch in self.numbers), *map(len, self.labels)]
-        empty = [name for name, size in zip(counts, known_values, strict=True) if not size]
-        for name in gaps:
-            if own and name in schema.numbers and not self.plan.whole:
+        sizes = [*(sketch.x.size for sketch in self.numbers), *map(len, self.labels)]
+        for j, (name, count) in enumerate(counts.items()):
+            if count and own and j < p and not whole:
                 raise InvalidInput(
                     f"column {name!r} holds numbers, and some are missing: in blocks"
                     " missing='category' is for labels, 'impute' and 'drop' for all"
                 )
-            if name in empty and not own:
-                raise nothing_to_impute(name)
-        middles = [sketch.mode if self.plan.mode else sketch.median for sketch in self.numbers]
-        modes = [
-            max(each, key=each.__getitem__) if each and not own else None for each in self.labels
+            if count and not own and not sizes[j]:
+                fix = ignored(name)
+                words = f"column {name!r} has no value to impute from; leave it out with {fix}"
+                raise InvalidInput(words, fixes=[fix])
+        middles = [sketch.mode if mode else sketch.median for sketch in self.numbers]
+        labels = [
+            None if own or not each else max(each, key=each.__getitem__) for each in self.labels
         ]
-        note = filled_note(counts, OWN_CATEGORY if own else MODES if self.plan.mode else MEDIANS)
+        note = filled_note(counts, OWN_CATEGORY if own else MODES if mode else MEDIANS)
         pairs = zip(self.numbers, self.counts[:p], strict=True)
         off = max((sketch.error / sketch.total for sketch, gone in pairs if gone), default=0.0)
-        note += f"; ranks of medians are off by at most {off:.2g}" if note and off else ""
-        return Fills(np.array(middles, np.float64), tuple(modes), note)
+        note += f"; ranks of medians are off by at most {off:.2g}" if off else ""
+        return Fills(np.array(middles, np.float64), tuple(labels), note)
 
 
-def _as_matrix(X: Any, checked: bool = False) -> Any:
-    """Rows of numbers with two axes, dense or CSR; with `checked` they are finite."""
+def as_matrix(X: Any) -> Any:
+    """Rows of numbers with two axes, dense or CSR."""
     if sp.issparse(X):
         rows = sp.csr_array(X)
         return rows if rows.dtype.kind == "f" else rows.astype(np.float64)
-    array = as_array(X, "X") if checked else np.asarray(X, np.float64)
+    array = np.asarray(X, np.float64)
     return array[:, None] if array.ndim == 1 else array
 
 
-def _sketch(column: Column, weight: Vector | None, whole: bool) -> Sketch:
-    """The numbers of a column that are not missing."""
-    values = column.values
-    if column.missing is not None:
-        values = values[~column.missing]
-        weight = None if weight is None else weight[~column.missing]
-    return Sketch.of(values, weight, max(len(values), 1) if whole else None)
-
-
-def label_weights(levels: Levels, weight: Vector | None) -> dict[Any, float]:
-    """The weight of each label."""
-    present = levels.codes >= 0
-    mass = None if weight is None else weight[present]
-    sums = np.bincount(levels.codes[present], mass, len(levels.values))
-    return dict(zip(levels.values, sums.astype(np.float64).tolist(), strict=True))
-
-
-def summed_labels(parts: Sequence[Mapping[Any, float]], name: Any) -> dict[Any, float]:
-    """The labels of several blocks in order, each with its weight in all of them."""
-    labels = united([list(part) for part in parts], name)
-    return {label: math.fsum(part.get(label, 0.0) for part in parts) for label in labels}
-
-
-def united(levels: Sequence[Sequence[Any]], name: Any) -> npt.NDArray[Any]:
+def united(parts: Sequence[Iterable[Any]], name: Any = "") -> npt.NDArray[Any]:
     """All labels of a column, sorted where they can be; too many are refused."""
-    labels = {label for part in levels for label in part}
+    labels = {label for part in parts for label in part}
     if len(labels) > MAX_LEVELS:
-        fix = Fix("columns", {name: "ignore"})
-        text = (
-            f"column {name!r} has more than {MAX_LEVELS} different labels; leave it out with {fix}"
+        fix = ignored(name)
+        raise InvalidInput(
+            f"column {name!r} has more than {MAX_LEVELS} different labels; leave it out with {fix}",
+            fixes=[fix],
         )
-        raise InvalidInput(text, fixes=[fix])
-    try:
-        return objects(sorted(labels))
-    except TypeError:  # of different types
-        return objects(sorted(labels, key=type_and_text))
+    return objects(sorted_values(labels))
 
 
 def checked_weights(weight: Any, size: int, kept: Indices | None = None) -> Vector | None:
@@ -440,24 +414,12 @@ def checked_weights(weight: Any, size: int, kept: Indices | None = None) -> Vect
     return values if kept is None else values[kept]
 
 
-def refuse_infinite(matrix: Vector, names: Sequence[Any]) -> None:
-    """Refuse the first number that is not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = matrix.sum()  # not finite where a number is not, or where many are large
-    if not np.isfinite(total) and not np.isfinite(matrix).all():
-        row, place = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
-        raise InvalidInput(
-            f"column {names[place]!r}, row {row}: expected a finite number, got"
-            f" {matrix[row, place]}"
-        )
-
-
 def nothing_to_use(
-    names: Sequence[Any], ignored: Sequence[Any], notes: Sequence[str]
+    names: Sequence[Any], left: Mapping[str, Sequence[Any]], notes: Sequence[str]
 ) -> InvalidInput:
     """The error that all columns were left out."""
-    fixes = [Fix("columns", {name: "category"}) for name in ignored[:1]]
-    reasons = f": {'; '.join(notes)}; {fixes[0]} takes it" if ignored else ""
+    fixes = [Fix("columns", {those[0]: "category"}) for those in left.values()][:1]
+    reasons = f": {'; '.join(notes)}; {fixes[0]} takes it" if fixes else ""
     got = quoted(names) if names else "no columns"
     return InvalidInput(f"X has no column to compare{reasons}, got {got}", fixes=fixes)
 
@@ -478,20 +440,15 @@ def asked_kinds(columns: Any, names: Sequence[Any]) -> dict[Any, str]:
 
 
 def left_out(column: Column) -> str:
-    """Why a column is left out unasked, "" where it is not.
-
-    An error where nobody can tell what it is.
+    """Why a column is left out unasked, "" where it is not; an error where nobody can tell what it is.
 
     Texts that are all different, and different whole numbers or texts in a column with a name such
     as id, are identifiers; texts that mostly differ are free text.
     """
     if column.kind == "other":
-        fix = Fix("columns", {column.name: "ignore"})
-        text = (
-            f"column {column.name!r} holds {column.dtype}, which cannot be compared; leave it out"
-            f" with {fix}"
-        )
-        raise InvalidInput(text, fixes=[fix])
+        fix = ignored(column.name)
+        words = f"column {column.name!r} holds {column.dtype}, which cannot be compared"
+        raise InvalidInput(f"{words}; leave it out with {fix}", fixes=[fix])
     called = is_identifier(column.name)
     if column.kind == "category" and column.dtype != "category":
         refuse_mixed(column)
@@ -509,10 +466,8 @@ def left_out(column: Column) -> str:
 def is_identifier(name: Any) -> bool:
     """Whether a column is called as identifiers are.
 
-    >>> [
-    ...     is_identifier(name)
-    ...     for name in ("id", "customer_id", "CustomerID", "uuid", "grid", "paid", 0)
-    ... ]
+    >>> names = ("id", "customer_id", "CustomerID", "uuid", "grid", "paid", 0)
+    >>> [is_identifier(name) for name in names]
     [True, True, True, True, False, False, False]
     """
     return isinstance(name, str) and IDENTIFIER.search(name) is not None
@@ -521,58 +476,59 @@ def is_identifier(name: Any) -> bool:
 def has_distinct_whole_numbers(column: Column) -> bool:
     """Whether the numbers are whole and all different, as far as float64 tells, and there are several."""
     values = column.values[~np.isnan(column.values)]
-    if len(values) < 2 or not np.isfinite(values).all() or (values != np.floor(values)).any():
+    if len(values) < 2 or not (np.isfinite(values) & (values == np.floor(values))).all():
         return False
     return float(np.abs(values).max()) > MAX_EXACT or len(np.unique(values)) == len(values)
 
 
 def constant_note(columns: Sequence[Column]) -> str:
     """Name the columns in which all rows are alike."""
-    constant = [c.name for c in columns if c.missing is None and len(set(c.values[:2])) < 2]
-    alike = {c.name: bool((c.values == c.values[:1]).all()) for c in columns if c.name in constant}
-    constant = [name for name in constant if alike[name]]
+    constant = [
+        column.name
+        for column in columns
+        if column.missing is None
+        and all(
+            (values == column.values[:1]).all() for values in (column.values[:9], column.values)
+        )
+    ]
     return f"constant: {quoted(constant)}" if constant else ""
 
 
 def refuse_mixed(column: Column) -> None:
     """Refuse a column with the first text among numbers, or number among texts."""
     levels, codes = column.levels
-    if len(set(map(type, levels))) < 2:
-        return
     numbers = np.array([isinstance(value, NUMBER) for value in levels], bool)
     if numbers.all() or not numbers.any():
         return
     present = codes[codes >= 0]
     mostly = bool(2 * numbers[present].sum() >= len(present))
     row = int(np.argmax(np.append(numbers != mostly, False)[codes]))
-    what, among = ("no number", "numbers") if mostly else ("a number", "texts")
+    what = "no number among numbers" if mostly else "a number among texts"
     fixes = [Fix("columns", {column.name: kind}) for kind in ("category", "ignore")]
     raise InvalidInput(
-        f"column {column.name!r}, row {row}: {shown(levels[codes[row]])} is {what} among {among};"
-        f" mend it, or say {fixes[0]} or {fixes[1]}",
+        f"column {column.name!r}, row {row}: {shown(levels[codes[row]])} is {what}; mend it, or say"
+        f" {fixes[0]} or {fixes[1]}",
         fixes=fixes,
     )
 
 
 def as_kind(column: Column, kind: str) -> Column:
     """A column taken as another kind: text is parsed, and what cannot be is refused with its cell."""
+    what = f"column {column.name!r}"
     if column.kind == "other":
-        raise InvalidInput(f"column {column.name!r} holds {column.dtype}, which cannot be a {kind}")
+        raise InvalidInput(f"{what} holds {column.dtype}, which cannot be a {kind}")
     if kind == "boolean" and len(column.levels.values) > 2:
         some = shown(column.levels.values[:3].tolist())
-        raise InvalidInput(
-            f"column {column.name!r} must hold two values to be a boolean, got {some}"
-        )
-    if kind in (column.kind, "category", "boolean") or column.kind != "category":
+        raise InvalidInput(f"{what} must hold two values to be a boolean, got {some}")
+    if column.kind != "category" or kind in ("category", "boolean"):
         return column
     levels, codes = column.levels
     values = np.append([_parsed(value, kind) for value in levels], np.nan)[codes]
     wrong = np.isnan(values) & (codes >= 0)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise InvalidInput(
-            f"column {column.name!r}, row {row}: expected a {kind}, got {shown(levels[codes[row]])}"
-        )
+        got = shown(levels[codes[row]])
+        raise InvalidInput(f"{what}, row {row}: expected a {kind}, got {got}")
     return Column(column.name, kind, column.missing, lambda: values)
 
 

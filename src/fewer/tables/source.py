@@ -3,6 +3,10 @@
 A job over blocks is *summarise each block, merge, solve*. Blocks are cut by the positions of their
 rows alone and their summaries merged in a tree that depends on their number alone, so neither
 depends on how the data were cut before, on files, partitions, threads or workers.
+
+A source has a `label` for messages, says whether only one pass can be made (`once`), and gives the
+first rows (`head`), merged summaries of canonical blocks (`fold`), rows by their positions (`take`),
+and all rows where they fit into memory (`whole`).
 """
 
 import os
@@ -15,23 +19,25 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union, cast
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import InvalidInput, as_sparse, gathered, library_of, read, shown
+from .._validation import InvalidInput, as_sparse, gathered, is_frame, library_of, read, shown
 from ..npy import stored_arrays
 from ..row_blocks import MIN_BLOCK_ROWS, Merge, S, Tree
 from ..threads import one_thread
-from .frames import cut, height, narwhal, size_in_bytes, stacked, take_rows
-from .names import aligned
+from .frames import aligned, cut, height, series_of, size_in_bytes, stacked, take_rows
 
 if TYPE_CHECKING:
     from ..io.files import FileTable
+    from .dask import DaskBlocks
 
 MAPPED_ROWS = 2**16
 """Rows of a mapped file that are handed on at once."""
+Source: TypeAlias = Union["Stream", "DaskBlocks"]
 Work = Callable[["Block", Any], S]
 
 
@@ -53,46 +59,11 @@ class Block(NamedTuple):
         return Block._make((*(cut(part, start, stop) for part in self.parts), self.start + start))
 
 
-class Source(Protocol):
-    """Rows, in memory or in blocks."""
-
-    @property
-    def label(self) -> str:
-        """Their name in messages."""
-        ...
-
-    @property
-    def once(self) -> bool:
-        """Whether only one pass can be made."""
-        ...
-
-    def head(self, rows: int) -> Block:
-        """The first rows, so many or all there are."""
-        ...
-
-    def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
-        """`work(block, plan)` for canonical blocks of so many rows, merged in the fixed tree.
-
-        `name` is the pass's.
-        """
-        ...
-
-    def take(self, positions: Any) -> Any:
-        """Rows by their positions, in the container of the blocks."""
-        ...
-
-    def whole(self, memory: int) -> Block | None:
-        """All rows, where they are in memory or take no more than so many bytes of it."""
-        ...
-
-
 def recut(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
     """Blocks of exactly so many rows, the last one of what is left; empty ones are passed over.
 
-    >>> [
-    ...     (b.start, b.X.tolist())
-    ...     for b in recut([Block(np.arange(3)), Block(np.arange(0)), Block(np.arange(3, 5))], 2)
-    ... ]
+    >>> blocks = [Block(np.arange(3)), Block(np.arange(0)), Block(np.arange(3, 5))]
+    >>> [(block.start, block.X.tolist()) for block in recut(blocks, 2)]
     [(0, [0, 1]), (2, [2, 3]), (4, [4])]
     """
     parts: list[Block] = []
@@ -145,39 +116,42 @@ def executed(how: Execution) -> Iterator[None]:
 
 
 class ReadAhead:
-    """Blocks of an iterator, which can be read again from the first on until the pass that takes them."""
+    """Blocks of an iterator, which can be read again from the first on until the last pass takes them."""
 
     def __init__(self, blocks: Iterator[Any]) -> None:
-        self.blocks, self.kept, self.last = blocks, deque[Any](), False
+        self.blocks: Iterator[Any] | None = blocks
+        self.kept, self.last = deque[Any](), False
 
     def __call__(self) -> Iterator[Any]:
         """Begin again; in the last pass blocks are kept no more."""
-        if self.blocks is None:
+        blocks = self.blocks
+        if blocks is None:
             raise InvalidInput(
                 "an iterator of blocks is read once, and this takes two passes; give a callable"
                 " that returns an iterator for each pass"
             )
-        return self._taken() if self.last else self._read()
+        if self.last:
+            self.blocks = None
+        return self._blocks(blocks, self.last)
 
-    def _read(self) -> Iterator[Any]:
-        yield from list(self.kept)
-        for block in self.blocks:
-            self.kept.append(block)
-            yield block
-
-    def _taken(self) -> Iterator[Any]:
-        blocks, self.blocks = self.blocks, None  # type: ignore[assignment] # nothing is read after this pass
-        while self.kept:
+    def _blocks(self, blocks: Iterator[Any], last: bool) -> Iterator[Any]:
+        yield from list(self.kept) if not last else ()
+        while last and self.kept:
             yield self.kept.popleft()
-        yield from blocks
+        for block in blocks:
+            if not last:
+                self.kept.append(block)
+            yield block
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Rows that come one block after the other on this machine, or are there already.
 
-    `raw()` begins a pass, `size` is in bytes, where it is known, and `in_memory` the only block of
-    rows that need not be read. Passes that have different rows are refused.
+    `raw()` begins a pass, `size` is in bytes, where it is known, `ahead` the iterator where there
+    is only one pass, and `in_memory` the only block of rows that need not be read. Passes that have
+    different rows are refused: `seen` are checksums of the first rows by their number, wherever a
+    block of any pass ended, and `counts` the most rows that a pass has shown and the number of all.
     """
 
     label: str
@@ -185,12 +159,9 @@ class Stream:
     pick: Callable[[Any], Any] | None = None
     size: int | None = None
     ahead: ReadAhead | None = None
-    """The iterator, where there is only one pass."""
     in_memory: Block | None = None
     seen: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
-    """Checksums of the first rows by their number, wherever a block of any pass ended."""
     counts: dict[str, int] = field(default_factory=dict)
-    """The most rows that a pass has shown, and the number of all rows once a pass has ended."""
 
     @property
     def once(self) -> bool:
@@ -198,30 +169,29 @@ class Stream:
         return self.ahead is not None
 
     def with_rows(self, y: Any, weight: Any) -> "Stream":
-        """Return these rows with what belongs to them.
-
-        Names are those of columns, and left to the job.
-        """
-        block = self.in_memory
-        if block is not None:
-            X = block.X
+        """Return these rows with what belongs to them; names of columns are left to the job."""
+        if self.in_memory is not None:
+            X = self.in_memory.X
             return in_memory(Block(X, aligned(y, X), aligned(weight, X, "sample_weight")))
-        if all(value is None or isinstance(value, str) for value in (y, weight)):
+        arrays = {}
+        for key, value, name in (("y", y, "y"), ("weight", weight, "sample_weight")):
+            if value is not None and not isinstance(value, str):
+                arrays[key] = read(value, name)
+                if arrays[key].ndim != 1:
+                    raise InvalidInput(f"{name} must have shape (N,), got {arrays[key].shape}")
+        if not arrays:
             return self
-        arrays = {"y": _vector(y, "y"), "weight": _vector(weight, "sample_weight")}
 
         def raw() -> Iterator[Block]:
             for block in self.raw():
                 stop = block.start + height(block.X)
-                own = {}
                 for name, values in arrays.items():
-                    if values is not None:
-                        own[name] = values[block.start : stop]
-                        if len(values) < stop:
-                            raise InvalidInput(
-                                f"{name} must have an entry for each row of X, got {len(values)}"
-                                f" for more than {stop - 1}"
-                            )
+                    if len(values) < stop:
+                        raise InvalidInput(
+                            f"{name} must have an entry for each row of X, got {len(values)} for"
+                            f" more than {stop - 1}"
+                        )
+                own: Any = {name: values[block.start : stop] for name, values in arrays.items()}
                 yield block._replace(**own)
 
         return replace(self, raw=raw, seen={}, counts={})
@@ -251,16 +221,16 @@ class Stream:
         raise InvalidInput(f"{self.label}: every pass must give the same rows; {reason}")
 
     def head(self, rows: int) -> Block:
-        """The first rows."""
-        block = next(recut(self.counted(), rows), None)
+        """The first rows, so many or all there are."""
+        block = next(self.blocks(rows), None)
         if block is None:
             raise InvalidInput(f"{self.label}: there are no rows")
         return block
 
     def fold(self, name: str, work: Work[S], plan: Any, merge: Merge[S], rows: int) -> S:
-        """Summarise and merge, on as many threads as `executed` says.
+        """`work(block, plan)` for canonical blocks of so many rows, merged in the fixed tree.
 
-        Results do not depend on them.
+        `name` is the pass's. Results do not depend on the number of threads that `executed` sets.
         """
         how = execution()
         if how.passes is not None and name in how.passes:
@@ -278,15 +248,12 @@ class Stream:
         return summary
 
     def take(self, positions: Any) -> Any:
-        """Rows by their positions.
-
-        One more pass where there is no way to go to them, up to the last of them.
-        """
+        """Rows by their positions; without a way to go to them, by one more pass up to the last of them."""
         if self.pick is not None:
             return self.pick(positions)
         wanted, order = np.unique(np.asarray(positions, np.int64), return_inverse=True)
         parts: list[Any] = []
-        for block in recut(self.counted(), MIN_BLOCK_ROWS):
+        for block in self.blocks(MIN_BLOCK_ROWS):
             low, high = np.searchsorted(wanted, (block.start, block.start + height(block.X)))
             if high > low:
                 parts.append(take_rows(block.X, wanted[low:high] - block.start))
@@ -297,7 +264,7 @@ class Stream:
         return take_rows(stacked(parts), order)
 
     def whole(self, memory: int) -> Block | None:
-        """All rows, if they fit; reading stops where they do not."""
+        """All rows, if they take no more than so many bytes; reading stops where they do."""
         if self.in_memory is not None:
             return self.in_memory
         if self.size is not None and self.size > memory:
@@ -330,33 +297,19 @@ def checksum(X: Any, before: Sequence[int] = ()) -> tuple[int, ...]:
     if X is None or height(X) == 0:
         return tuple(before)
     both = zip(_entries(gathered(X)), chain(before, repeat(0)), strict=False)
-    return tuple(zlib.crc32(entries, total) for entries, total in both)
+    return tuple(zlib.crc32(_bytes(entries), total) for entries, total in both)
 
 
-def _entries(X: Any) -> list[bytes]:
-    """What rows hold, in their order; of a table hashes of its rows."""
-    library = library_of(X)
+def _entries(X: Any) -> list[Any]:
+    """The entries of rows, in their order; of polars hashes of rows."""
     if sp.issparse(X):
         rows = as_sparse(X, "a block").tocsr()
-        arrays = [rows.data, rows.indices.astype(np.int64), np.diff(rows.indptr).astype(np.int64)]
-    elif library == "pandas":
-        import pandas as pd
-
-        try:
-            hashes = pd.util.hash_pandas_object(X, index=False)
-        except TypeError:  # of lists and other cells without a hash
-            hashes = pd.util.hash_pandas_object(X.astype(str), index=False)
-        arrays = [hashes.to_numpy()]
-    elif library == "polars":
-        frame = X.to_frame() if hasattr(X, "to_frame") else X
-        arrays = [frame.hash_rows().to_numpy()]
-    elif library is not None:
-        frame = narwhal(X)
-        columns = frame.iter_columns() if hasattr(frame, "iter_columns") else [frame]
-        arrays = [column.to_numpy() for column in columns]
-    else:
-        arrays = [read(X, "a block")]
-    return [_bytes(array) for array in arrays]
+        return [rows.data, rows.indices.astype(np.int64), np.diff(rows.indptr).astype(np.int64)]
+    if library_of(X) == "polars":
+        return [(X if is_frame(X) else X.to_frame()).hash_rows().to_numpy()]
+    if library_of(X) is not None:
+        return [np.asarray(series) for series in series_of(X)]
+    return [read(X, "a block")]
 
 
 def _bytes(values: Any) -> bytes:
@@ -398,7 +351,7 @@ def _alone(work: Work[S], block: Block, plan: Any) -> S:
 
 
 def located(work: Work[S], block: Block, plan: Any) -> S:
-    """`work`, with what it refuses said of the block's place among all rows."""
+    """`work`, with the block's place among all rows in its errors."""
     try:
         return work(block, plan)
     except InvalidInput as error:
@@ -411,13 +364,10 @@ def located(work: Work[S], block: Block, plan: Any) -> S:
 def is_lazy(X: Any) -> bool:
     """Whether X comes in blocks: Dask, a list of delayed blocks, paths or a pattern, a callable or an iterator.
 
-    >>> (
-    ...     is_lazy("data/*.parquet"),
-    ...     is_lazy(["a.npy", "b.npy"]),
-    ...     is_lazy([[1.0]]),
-    ...     is_lazy(lambda: iter([])),
-    ... )
-    (True, True, False, True)
+    >>> is_lazy("data/*.parquet"), is_lazy(["a.npy", "b.npy"]), is_lazy([[1.0]])
+    (True, True, False)
+    >>> is_lazy(lambda: iter([]))
+    True
     """
     try:
         if is_paths(X) or is_dask(X) or isinstance(X, (Stream, Iterator)):
@@ -439,8 +389,8 @@ def is_dask(X: Any) -> bool:
         return False
     from dask.base import is_dask_collection
 
-    listed = isinstance(X, (list, tuple)) and len(X) > 0
-    return all(is_dask_collection(x) for x in X) if listed else bool(is_dask_collection(X))
+    listed = X if isinstance(X, (list, tuple)) else [X]
+    return len(listed) > 0 and all(map(is_dask_collection, listed))
 
 
 def source_of(
@@ -475,7 +425,7 @@ def source_of(
 def of_callable(X: Any) -> Stream:
     """A callable that begins a pass, or an iterator, of blocks, of (X, y), or of (X, y, weight)."""
     ahead = ReadAhead(X) if isinstance(X, Iterator) else None
-    begin = X if ahead is None else ahead
+    begin = ahead or X
 
     def raw() -> Iterator[Block]:
         start, blocks = 0, begin()
@@ -498,20 +448,30 @@ def of_paths(X: Any, names: Sequence[str] | None) -> Stream:
     if not all(path.endswith(".npy") and os.path.exists(path) for path in paths):
         return of_table(open_table(paths), names)
     arrays = [_mapped(path) for path in paths]
-    ends = np.cumsum([len(array) for array in arrays])
-    first = ends - [len(array) for array in arrays]
+    starts = np.cumsum([0, *map(len, arrays)])
 
     def raw() -> Iterator[Block]:
-        for start, array in zip(first.tolist(), arrays, strict=True):
+        for start, array in zip(starts.tolist(), arrays, strict=False):
             for low in range(0, len(array), MAPPED_ROWS):
                 yield Block(np.asarray(array[low : low + MAPPED_ROWS]), start=start + low)
 
     def pick(positions: Any) -> Any:
-        home = np.searchsorted(ends, positions, side="right")
-        return np.stack([arrays[i][p - first[i]] for i, p in zip(home, positions, strict=True)])
+        home = np.searchsorted(starts, positions, side="right") - 1
+        return np.stack([arrays[i][p - starts[i]] for i, p in zip(home, positions, strict=True)])
 
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return Stream(f"{paths[0]}{more}", raw, pick, sum(array.nbytes for array in arrays))
+
+
+def _mapped(path: str) -> Any:
+    """An array of numbers in a file, mapped into memory."""
+    array = stored_arrays(Path(path), path)[""].data
+    if array.ndim not in (1, 2) or array.dtype.kind not in "fiub":
+        raise InvalidInput(
+            f"{path}: expected numbers with one or two axes, got {array.dtype} of shape"
+            f" {array.shape}"
+        )
+    return array
 
 
 def of_table(table: "FileTable", names: Sequence[str] | None = None) -> Stream:
@@ -524,33 +484,8 @@ def of_table(table: "FileTable", names: Sequence[str] | None = None) -> Stream:
             yield Block(part, start=start)
             start += part.height
 
-    def pick(positions: Any) -> Any:
-        return table.rows(positions, columns, typed=True)
-
+    pick = lambda positions: table.rows(positions, columns, typed=True)  # noqa: E731
     return Stream(table.label, raw, pick, table.stored_bytes(columns))
-
-
-def _mapped(path: str) -> Any:
-    """An array of numbers in a file, mapped into memory."""
-    from pathlib import Path
-
-    array = stored_arrays(Path(path), path)[""].data
-    if array.ndim not in (1, 2) or array.dtype.kind not in "fiub":
-        raise InvalidInput(
-            f"{path}: expected numbers with one or two axes, got {array.dtype} of shape"
-            f" {array.shape}"
-        )
-    return array
-
-
-def _vector(value: Any, name: str) -> Any:
-    """An array (N,), or None for names and what is not given."""
-    if value is None or isinstance(value, str):
-        return None
-    array = read(value, name)
-    if array.ndim != 1:
-        raise InvalidInput(f"{name} must have shape (N,), got {array.shape}")
-    return array
 
 
 def lazily(X: Any, function: Callable[[Any], Any], columns: int | None, dtype: Any = float) -> Any:

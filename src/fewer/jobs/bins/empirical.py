@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._validation import Indices, InvalidInput, Vector, as_numbers
-from ...tables.column import Table, numbers_of_column
+from ...tables.column import Table, nothing_whole, numbers_of_column
 from ...tables.frames import height, is_table
-from ...tables.missing import nothing_whole
 from ...tables.schema import checked_weights
 from ...tables.sketch import Sketch
 from ...tables.source import Block

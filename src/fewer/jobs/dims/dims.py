@@ -33,8 +33,8 @@ from ...result import Result, Words
 from ...rules import Rules
 from ...solvers.minimize import minimize
 from ...spaces import Lattice, States
-from ...tables.missing import nothing_whole
-from ...tables.names import by_name, known_name, positions, quoted
+from ...tables.column import nothing_whole
+from ...tables.frames import by_name, known_name, positions, quoted
 from ...tables.source import source_of
 from .baskets import summary_of_lines
 from .options import OBJECTIVES, DimsOptions

@@ -13,10 +13,8 @@ from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, is_fr
 from ...codes import MOST_CODES, as_table, distinct_rows
 from ...result import Result, Status
 from ...row_blocks import canonical_rows
-from ...tables.column import Column, Table
-from ...tables.frames import width
-from ...tables.missing import dropped_note, refuse_missing
-from ...tables.names import known_name, positions, quoted
+from ...tables.column import Column, Table, dropped_note, refuse_missing
+from ...tables.frames import known_name, positions, quoted, width
 from ...tables.schema import RULES, Schema, checked_weights, left_out, united
 from ...tables.source import Block, Source
 from .options import DimsOptions

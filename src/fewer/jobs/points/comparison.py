@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,8 +50,8 @@ TIE = 4.0 * MAX_RELATIVE_ERROR
 """Scores that differ by a smaller share are equal: distances are not known better."""
 BLOCK_ROWS = 2048
 """Rows that are scored at once."""
-CHILD = 2**31
-"""The spawn key of a generator of its own, beyond those that a parent gives itself."""
+FLAT = 1e-12
+"""A column whose deviation is below this share of its mean is constant."""
 
 
 def standardizes(X: Any, options: PointsOptions) -> bool:
@@ -62,40 +62,30 @@ def standardizes(X: Any, options: PointsOptions) -> bool:
     return is_frame(X) and isinstance(name, str) and name not in ("hamming", "precomputed")
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnMoments:
-    """Weight, and of each column the mean, Σ w (x - mean)², the least and the largest number: (p,) each."""
+class ColumnMoments(NamedTuple):
+    """Weight, and of each column the mean and Σ w (x - mean)²: (p,) each."""
 
     total: float
     mean: Vector
     squares: Vector
-    low: Vector
-    high: Vector
 
     @classmethod
     def of(cls, numbers: Any, weights: Vector) -> "ColumnMoments":
         """Compute the moments of rows (n, p)."""
-        p, total = numbers.shape[1], float(weights.sum())
-        if total == 0.0:
-            return cls(0.0, np.zeros(p), np.zeros(p), np.full(p, np.inf), np.full(p, -np.inf))
-        mean = np.asarray(weights @ numbers) / total
-        low, high = numbers.min(axis=0), numbers.max(axis=0)
+        total = float(weights.sum())
+        mean = np.asarray(weights @ numbers) / max(total, TINY)
         if not sp.issparse(numbers):
-            return cls(total, mean, np.asarray(weights @ (numbers - mean) ** 2), low, high)
+            return cls(total, mean, np.asarray(weights @ (numbers - mean) ** 2))
         squares = weights @ numbers.astype(np.float64).power(2) - total * mean**2
-        return cls(total, mean, np.maximum(squares, 0.0), low.toarray(), high.toarray())
+        return cls(total, mean, np.maximum(squares, 0.0))
 
     @classmethod
     def merged(cls, parts: Sequence["ColumnMoments"]) -> "ColumnMoments":
         """Merge moments of several sets of rows (Chan, Golub and LeVeque's update)."""
         total = sum(part.total for part in parts)
-        if total == 0.0:
-            return parts[0]
-        mean = np.add.reduce([part.total * part.mean for part in parts]) / total
+        mean = np.add.reduce([part.total * part.mean for part in parts]) / max(total, TINY)
         squares = [part.squares + part.total * (part.mean - mean) ** 2 for part in parts]
-        low = np.min([part.low for part in parts], axis=0)
-        high = np.max([part.high for part in parts], axis=0)
-        return cls(total, mean, np.add.reduce(squares), low, high)
+        return cls(total, mean, np.add.reduce(squares))
 
 
 def column_ends(rows: Any) -> tuple[Vector, Vector]:
@@ -134,15 +124,15 @@ class Comparison(NamedTuple):
         return self.mean[:numbers] + (0.0 if shift is None else shift), self.spread[:numbers]
 
     def standardized(self, columns: ColumnMoments, spreads: bool = True) -> "Comparison":
-        """Shift numbers to mean 0 and, with `spreads`, scale them to standard deviation 1; constants go to 0."""
+        """Shift numbers to mean 0 and, with `spreads`, scale them to standard deviation 1; constants go to about 0."""
         p = len(columns.mean)
         width = p if self.encoding is None else self.encoding.width
         mean, spread = np.zeros(width), np.ones(width)
-        flat = columns.low == columns.high
-        mean[:p] = np.where(flat, columns.low, columns.mean)
+        mean[:p] = columns.mean
         if spreads:
             deviation = np.sqrt(columns.squares / max(columns.total, TINY))
-            spread[:p] = np.where(flat | (deviation == 0), 1.0, deviation)
+            flat = deviation <= FLAT * np.abs(columns.mean)
+            spread[:p] = np.where(flat, 1.0, deviation)
         return self._replace(mean=mean, spread=spread)
 
     def standardized_by(self, sample: Sample) -> "Comparison":
@@ -192,7 +182,7 @@ def with_bandwidth(
 ) -> tuple[Sample, Comparison, str]:
     """Choose the bandwidth of rows that are scaled already, and say what is odd about them.
 
-    `rng` is left as it is; `total` is how many rows k are chosen from where the sample is a part of
+    `rng` goes on as before; `total` is how many rows k are chosen from where the sample is a part of
     them. Rows of an inner product without labels are centred, if they are dense: MMD² stays what it
     is, and inner products then round by the spread of the rows.
     """
@@ -201,39 +191,19 @@ def with_bandwidth(
     if isinstance(name, Similarity):
         return sample, comparison, ""
     if callable(name):
-        check_function(comparison.similarity, sample)
+        some = rows[np.arange(min(MAX_CHECKED_ROWS, rows.shape[0]))]
+        require_semidefinite(comparison.similarity(some, some), "similarity's blocks f(X, X)")
     elif name == "linear" and rows.as_they_are and sample.labels is None and not rows.sparse:
         shift = sum(sample.weights[part] @ rows[part] for part in row_slices(rows))
         rows = replace(rows, shift=shift)
     if callable(name) or name not in BANDED:
         return replace(sample, rows=rows), comparison, ""
     if isinstance(options.gamma, str) and options.gamma == "cv":
-        gamma, note = validated_bandwidth(sample, k, options, child_of(rng), total)
+        gamma, note = validated_bandwidth(sample, k, options, rng.spawn(1)[0], total)
     else:
         gamma, note = fit_bandwidth(sample.rows, name, options.gamma, sample.weights)
     rows = in_memory(rows, options.max_memory // 8)
     return replace(sample, rows=rows), comparison._replace(gamma=gamma), note
-
-
-def check_function(similarity: Similarity, sample: Sample) -> None:
-    """Ask a function of the user on some rows whether it is symmetric and positive semi-definite."""
-    some = sample.rows[np.arange(min(MAX_CHECKED_ROWS, sample.rows.shape[0]))]
-    block = similarity(some, some)
-    skew, top = float(np.abs(block - block.T).max()), float(np.abs(block).max())
-    if skew > 1e-6 * top:
-        raise InvalidInput(
-            f"similarity must be symmetric, got f(x, y) that differs from f(y, x) by {skew:.3g}"
-        )
-    require_semidefinite(block, "similarity's blocks f(X, X)")
-
-
-def child_of(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator that depends on `rng` and leaves it as it is, where it can have one."""
-    parent: Any = rng.bit_generator.seed_seq
-    if not isinstance(parent, np.random.SeedSequence):
-        return rng
-    key = *parent.spawn_key, CHILD
-    return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=key))
 
 
 def validated_bandwidth(

@@ -16,7 +16,7 @@ from ..._validation import InvalidInput, as_flag, gathered, is_frame, read
 from ...deadline import Deadline
 from ...options import option
 from ...result import Result, Status
-from ...tables.frames import take_rows
+from ...tables.frames import index_of, take_rows
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ...threads import own_threads
 from ..estimator import (
@@ -35,7 +35,7 @@ from .one_pass import Coreset, OnePassPlan, kept_for
 from .options import GROUP_LIMITS, SPARSE, WEIGHT_LIMITS, PointsOptions, as_gamma
 from .points import choose_points
 from .refine import swap_points
-from .rows import as_labels, is_encoded
+from .rows import is_encoded
 from .target import Answer
 
 SEARCH_TIME_SHARE = 0.8
@@ -77,9 +77,8 @@ class PointsEstimator(Estimator):
             return X
         X = gathered(X)
         encodes = self._encoding is not None
-        if reset or self._stream is not None:
-            encodes = encodes and not reset
-            encodes = encodes or (not self._precomputed and is_encoded(X, self))
+        if reset:
+            encodes = not self._precomputed and is_encoded(X, self)
         if encodes and is_frame(X):
             check_columns(self, X, reset)
             return X
@@ -447,7 +446,6 @@ class FewerPointsClassifier(
         with self._fitting(sample_weight=sample_weight) as options:
             X, y = with_target(X, y)
             X, y = self._checked(X), self._checked_labels(X, y)
-            self.classes_ = np.unique(y)
             chosen = options.replace(labels=y)
             if options.refine:
                 until = options.deadline.share(SEARCH_TIME_SHARE)
@@ -467,18 +465,17 @@ class FewerPointsClassifier(
             raise InvalidInput(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        labels = read(y, "y")
-        if labels.dtype == object and labels.ndim == 1:
-            as_labels(labels, len(labels))  # says what cannot be sorted
         with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole
-            labels = _check_y(y, multi_output=False, y_numeric=False, estimator=self)
+            labels = _check_y(read(y, "y"), multi_output=False, y_numeric=False, estimator=self)
             check_consistent_length(X, labels)
             check_classification_targets(labels)
+            self.classes_ = np.unique(labels)
         return np.asarray(labels)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the nearest point: nearest in distance, or most similar where there is none."""
-        return np.asarray(self.classes_[self._class_scores(X).argmax(axis=1)])
+        likeliest = self._class_scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """How likely each class is, by the nearest point of each, (n, classes).
@@ -526,14 +523,14 @@ def swapped(answer: Answer, X: Any, deadline: Deadline) -> Result:
     units = np.sort(swap_points(F.rows, F.labels, mass, units, F.similarity, rng, deadline))
     units = units[np.argsort(sample.first[units])]
     weights, indices = F.best_on(units)[units], sample.first[units]
-    value = F.value_at(units, weights)
+    value, names = F.value_at(units, weights), index_of(X)
     return replace(
         result,
         indices=indices,
         weights=weights,
         value=value,
         rows=None if result.rows is None else take_rows(X, indices),
-        labels=None,
+        labels=None if names is None else names[indices],
         bound=None if result.bound is None else min(result.bound, value),
         status=Status.FINISHED if result.status is Status.OPTIMAL else result.status,
     )

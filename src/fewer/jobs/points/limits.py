@@ -9,8 +9,7 @@ from ...constraints.groups import Groups, as_groups, limits_of_groups
 from ...constraints.sparse_simplex import SparseSimplex
 from ...spaces import Space
 from ...tables.column import columns_of, role
-from ...tables.frames import index_of, is_table
-from ...tables.names import aligned, nearest
+from ...tables.frames import aligned, index_of, is_table, nearest
 from ...tables.source import is_dask
 from .options import PointsOptions
 

@@ -19,7 +19,7 @@ from .explain import Source
 from .limits import Limits, by_position, groups_of
 from .moving import move_points
 from .options import PointsOptions
-from .rows import RowInput, Sample, as_gram, read_rows
+from .rows import RowInput, Sample, as_gram, distinct_rows, read_rows
 from .target import Answer, target_of
 from .units import choose_units
 
@@ -237,8 +237,7 @@ def prepare(
         with renamed(groups="units"):
             units = groups_of(X, options.units, entry.n)
         kinds, always = units.codes, always[:0]
-    sample = Sample.of(entry, always)
-    sample, unmerged = sample.merged(kinds[sample.first], options.deadline)
+    sample, unmerged = distinct_rows(entry, kinds, always, options.deadline)
     distinct = len(entry.split(sample)[0].weights)
     k = k if most and units is None else min(k, distinct)
     k = as_integer(k, "k", 1, distinct, "distinct rows")
@@ -258,11 +257,6 @@ def check_memory(k: int, n: int, options: PointsOptions) -> None:
     """Refuse a limit on memory in which not even the least that is kept fits."""
     roles = [one for one in (options.labels, options.sample_weight) if one is not None]
     each, memory = BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * len(roles), options.max_memory
-    if 8 * k * k > memory:
-        raise InvalidInput(
-            f"max_memory must hold k = {k} columns of at least {k} similarities, {8 * k * k} bytes,"
-            f" got {memory}"
-        )
     if each * n > memory:
         raise InvalidInput(
             f"max_memory must hold {each} bytes for each of the {n} rows, {each * n} bytes, got"

@@ -8,12 +8,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..._validation import (
-    Fix,
     Indices,
     InvalidInput,
     Vector,
     as_array,
-    as_numbers,
+    as_shares,
     as_weights,
     gathered,
     is_frame,
@@ -21,29 +20,21 @@ from ..._validation import (
     read,
     shown,
 )
-from ...codes import as_csr
 from ...deadline import Deadline
 from ...distances import row_slices
-from ...lazy_rows import some_rows
+from ...lazy_rows import as_rows, some_rows
 from ...similarity import require_semidefinite
-from ...tables.column import Column, Table, below, below_array, role
+from ...tables.column import Column, Table, below, below_array, refuse_missing, role
 from ...tables.encode import Encoding, encoded
 from ...tables.frames import height, is_table
-from ...tables.missing import refuse_missing
 from ...tables.schema import RULES, Schema
 from ...tables.source import Block
-from .options import GROUP_LIMITS, SPARSE, PointsOptions
+from .options import SPARSE, PointsOptions
 
 MAX_FLOAT_CLASSES = 20
 """Different floats beyond which they are no labels where they have fractions."""
 LEAST_SIZE, LARGEST_SIZE = 1e-70, 1e70
 """Sizes of rows whose fourth powers keep clear of overflow and underflow."""
-PRECISIONS = (np.float32, np.float64)
-ROLES = ("labels", "sample_weight", "groups", "units")
-"""Options that may name a column of a table, which is then not compared."""
-OF_ROWS = ("labels", "sample_weight")
-"""Those of them whose missing values are treated with the row's."""
-SHAPE = "X must have shape (rows, columns) with at least one of each, got"
 MERGING_TIME_SHARE, MIN_MERGING_SECONDS = 0.2, 0.05
 """The share of a time limit that looking for equal rows may take, and the seconds under any limit.
 """
@@ -78,26 +69,21 @@ class RowInput:
 
     def at(self, rows: Indices, name: str) -> Indices:
         """Find where rows of X, which an option names, are among those that are compared."""
-        at = np.minimum(np.searchsorted(self.kept, rows), len(self.kept) - 1)
-        gone = rows[self.kept[at] != rows]
+        gone = np.setdiff1d(rows, self.kept)
         if gone.size:
             raise InvalidInput(
                 f"{name} names row {gone[0]}, which is left out: it has a missing value"
             )
-        return at
+        return np.searchsorted(self.kept, rows)
 
     def split(self, sample: "Sample") -> tuple["Sample", "Sample"]:
         """Split a sample into the rows to choose from and those to stand for: twice itself without a target."""
         if not self.others:
             return sample, sample
-        of_x, parts = sample.first < self.n, []
-        for mine, size, name in ((of_x, self.n, "X"), (~of_x, self.others, "the target")):
-            part = sample.take(np.flatnonzero(mine))
-            if not len(part.weights):
-                fix = Fix("missing", "drop")
-                raise InvalidInput(f"{fix} leaves no row of {name}", fixes=[fix])
-            parts.append(replace(part, size=size, weights=part.weights / part.weights.sum()))
-        return parts[0], parts[1]
+        of_x = sample.first < self.n
+        own, target = (sample.take(np.flatnonzero(mine)) for mine in (of_x, ~of_x))
+        own = replace(own, weights=as_shares(own.weights, "X"), size=self.n)
+        return own, replace(target, weights=as_shares(target.weights, "target"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,17 +100,6 @@ class Sample:
     labels: Indices | None = None
     classes: npt.NDArray[Any] | None = None
     total: float = 0.0
-
-    @classmethod
-    def of(cls, entry: RowInput, always: Indices) -> "Sample":
-        """Take the rows that have weight, and the rows `always` even without any."""
-        shares = as_weights(entry.weights, len(entry.kept), "sample_weight")
-        size = entry.n + entry.others
-        labels = entry.labels, entry.classes
-        sample = cls(entry.rows, shares, entry.kept, size, *labels, entry.total)
-        used = shares > 0
-        used[always] = True
-        return sample.take(np.flatnonzero(used))
 
     @property
     def n_classes(self) -> int:
@@ -145,15 +120,28 @@ class Sample:
         """Return the rows as an array or CSR."""
         return replace(self, rows=self.rows[:])
 
-    def merged(self, kinds: Indices, deadline: Deadline) -> tuple["Sample", str]:
-        """Merge equal rows of one kind and label; where there is no time to compare them, a note says so."""
-        n, d = self.rows.shape
-        allowed = max(MERGING_TIME_SHARE * deadline.seconds, MIN_MERGING_SECONDS)
-        if n * (d * SECONDS_PER_ENTRY + SECONDS_PER_ROW) > allowed:
-            return self, "equal rows were not merged within the time limit"
-        if self.labels is not None:
-            kinds = kinds + self.labels * (int(kinds.max()) + 1)
-        return self.take(*merge_equal_rows(self.rows, kinds, self.weights)), ""
+
+def distinct_rows(
+    entry: RowInput, kinds: Indices, always: Indices, deadline: Deadline
+) -> tuple[Sample, str]:
+    """Take the rows that have weight, and those `always`, and merge equal ones of one kind and label.
+
+    Where there is no time to compare them, a note says so.
+    """
+    shares = as_weights(entry.weights, len(entry.kept), "sample_weight")
+    labels, size = (entry.labels, entry.classes), entry.n + entry.others
+    used = shares > 0
+    used[always] = True
+    every = Sample(entry.rows, shares, entry.kept, size, *labels, entry.total)
+    sample = every.take(np.flatnonzero(used))
+    n, d = sample.rows.shape
+    allowed = max(MERGING_TIME_SHARE * deadline.seconds, MIN_MERGING_SECONDS)
+    if n * (d * SECONDS_PER_ENTRY + SECONDS_PER_ROW) > allowed:
+        return sample, "equal rows were not merged within the time limit"
+    kinds = kinds[sample.first]
+    if sample.labels is not None:
+        kinds = kinds + sample.labels * (int(kinds.max()) + 1)
+    return sample.take(*merge_equal_rows(sample.rows, kinds, sample.weights)), ""
 
 
 def read_rows(X: Any, options: PointsOptions, scales: bool) -> RowInput:
@@ -161,143 +149,118 @@ def read_rows(X: Any, options: PointsOptions, scales: bool) -> RowInput:
 
     `scales` says if that is scaled.
     """
-    return (_read if options.target is None else _read_both)(X, options, scales)
+    if options.target is not None:
+        return _read_with_target(X, options, scales)
+    return _read(X, options, scales, options.sample_weight, options.columns)
 
 
-def is_encoded(X: Any, options: PointsOptions) -> bool:
+def is_encoded(X: Any, options: Any) -> bool:
     """Whether X goes column by column: a table does, and an array where columns or missing values are spoken of."""
     if is_frame(X) or isinstance(X, Table):
         return True
-    if options.columns is None and options.missing == "error":
-        return False
-    if sp.issparse(X):
+    encodes = options.columns is not None or options.missing != "error"
+    if encodes and sp.issparse(X):
         raise InvalidInput(
             f"columns and missing are for tables and dense arrays, got a {type(X).__name__}"
         )
-    return True
+    return encodes
 
 
-def _read(X: Any, options: PointsOptions, scales: bool) -> RowInput:
+def _read(X: Any, options: PointsOptions, scales: bool, weights: Any, columns: Any) -> RowInput:
     """Read rows; labels and weights that are columns belong to them."""
-    sparse = options.similarity in SPARSE
-    labels: Any = options.labels
-    weights: Any = options.sample_weight
+    sparse, labels = options.similarity in SPARSE, options.labels
     source: Any = Table.of(X) if is_frame(X) else X
-    columns = {name: role(source, getattr(options, name), name) for name in ROLES}
-    named = {name: column for name, column in columns.items() if column is not None}
-    encoding: Encoding | None = None
-    notes: list[str] = []
+    given = {"labels": labels, "sample_weight": weights}
+    roles = {name: role(source, value, name) for name, value in given.items()}
     if not is_encoded(X, options):
         rows = finite_rows(X, sparse)
         n = rows.shape[0]
-        kept = np.arange(n)
+        encoding, notes, kept = None, [], np.arange(n)
     else:
         table = Table.of(source)
         n = table.rows
-        if 0 in table.shape:
-            raise InvalidInput(f"{SHAPE} {table.shape}")
         result = encoded(
-            Block(table, None, None if "sample_weight" in named else weights),
-            options.columns,
-            {name: column.name for name, column in named.items() if name in OF_ROWS},
+            Block(table, None, weights if roles["sample_weight"] is None else None),
+            columns,
+            {name: column.name for name, column in roles.items() if column is not None},
             options.missing,
-            without=[column.name for name, column in named.items() if name not in OF_ROWS],
+            without=[name for name in (options.groups, options.units) if isinstance(name, str)],
             equality=options.similarity == "hamming",
             sparse=sparse,
             shifts=scales,
         )
-        rows, encoding, notes = finite_rows(result.encoded, sparse), result.encoding, result.notes
+        rows, encoding, notes = finite_rows(result.encoded), result.encoding, result.notes
         kept = np.arange(n) if result.rows.kept is None else result.rows.kept
-        weights, labels = result.rows.weight, named.get("labels", labels)
+        weights = result.rows.weight
     mass = np.ones(len(kept)) if weights is None else as_array(weights, "sample_weight")
     as_weights(mass, len(kept), "sample_weight")
-    classes, codes = (None, None) if labels is None else as_labels(labels, n, kept)
-    total = float(mass.sum())
-    return RowInput(rows, kept, mass, n, total, 0, codes, classes, encoding, tuple(notes))
+    entry = RowInput(rows, kept, mass, n, float(mass.sum()), 0, None, None, encoding, tuple(notes))
+    if labels is None:
+        return entry
+    classes, codes = as_labels(roles["labels"] or labels, n, kept)
+    return replace(entry, labels=codes, classes=classes)
 
 
-def _read_both(X: Any, options: PointsOptions, scales: bool) -> RowInput:
+def _read_with_target(X: Any, options: PointsOptions, scales: bool) -> RowInput:
     """Read the rows of X and of the target as one.
 
     Weights are such that rows of both count alike, on average.
     """
-    labels, weight, own_weight = options.labels, options.sample_weight, options.target_weight
+    weights: list[Any] = [options.sample_weight, options.target_weight]
+    labels, target, columns = options.labels, gathered(options.target), options.columns
     if labels is not None and not isinstance(labels, str):
         raise InvalidInput(
             "labels beside a target must name a column that X and the target have, got an array for"
             " X alone"
         )
-    target, columns = gathered(options.target), options.columns
-    notes: tuple[str, ...] = ()
     if is_frame(X) != is_frame(target) or library_of(X) != library_of(target):
         container = f"a table of {library_of(X)}" if is_frame(X) else "an array"
         raise InvalidInput(
             f"target must be {container} as X is, got {shown(type(target).__name__)}"
         )
+    notes: tuple[str, ...] = ()
     if is_frame(X):
-        here, there = Table.of(X), Table.of(target)
-        named = [getattr(options, option) for option in ROLES]
+        tables = Table.of(X), Table.of(target)
+        named = (labels, options.sample_weight, options.groups, options.units)
         without = [name for name in named if isinstance(name, str)]
-        schema = Schema.of(here, columns, without=without)
+        schema = Schema.of(tables[0], columns, without=without)
         columns, notes = dict(zip(schema.names, schema.kinds, strict=True)), schema.notes
         if options.missing == "error":
             try:
-                refuse_missing([c for c in there.columns if c.name in columns], RULES[1:])
+                refuse_missing([c for c in tables[1].columns if c.name in columns], RULES[1:])
             except InvalidInput as error:
                 raise error.at("target") from None
-        weight = _values(here, weight, "sample_weight")
-        own_weight = _values(there, own_weight, "target_weight")
+        for at, name in enumerate(("sample_weight", "target_weight")):
+            column = role(tables[at], weights[at], name)
+            weights[at] = weights[at] if column is None else column.values
         names = [*columns, *([] if labels is None else [labels])]
         both = below(X, target, names, "target")
     else:
         both = below_array(X, target, "target", options.missing != "error")
     m = height(target)
     n = height(both) - m
-    parts = (weight, n, "sample_weight"), (own_weight, m, "target_weight")
-    pooled = [np.ones(c) if w is None else c * as_weights(w, c, name) for w, c, name in parts]
-    beside = dict.fromkeys(("target", "target_weight", "groups", *GROUP_LIMITS, "units"))
-    weights = np.concatenate(pooled)
-    entry = _read(both, options.replace(columns=columns, sample_weight=weights, **beside), scales)
-    mass = np.ones(m) if own_weight is None else np.asarray(own_weight, np.float64)
+    counts = (n, "sample_weight"), (m, "target_weight")
+    shares = [
+        np.full(count, 1.0 / count) if weight is None else as_weights(weight, count, name)
+        for weight, (count, name) in zip(weights, counts, strict=True)
+    ]
+    pooled = np.concatenate([n * shares[0], m * shares[1]])
+    entry = _read(both, options, scales, pooled, columns)
+    mass = np.ones(m) if weights[1] is None else np.asarray(weights[1], np.float64)
     total = float(mass[entry.kept[entry.kept >= n] - n].sum())
     return replace(entry, n=n, others=m, total=total, notes=(*notes, *entry.notes))
 
 
-def _values(table: Table, weight: Any, option: str) -> Any:
-    """Return weights, or those in the column that is named."""
-    column = role(table, weight, option)
-    return weight if column is None else column.values
-
-
 def finite_rows(X: Any, sparse: bool = True) -> Any:
     """Return X as finite rows (N, d) of ordinary size: float32 and float64 stay so, CSR where it is sparse."""
-    if sp.issparse(X):
-        if not sparse:
-            raise InvalidInput(
-                "this similarity needs dense rows, got a sparse matrix; use rbf, matern, cosine or"
-                " linear"
-            )
-        if X.ndim != 2 or X.dtype.kind not in "fiub":
-            raise InvalidInput(
-                f"X must hold real numbers in shape (rows, columns), got a sparse {X.dtype} of"
-                f" shape {X.shape}"
-            )
-        rows = as_csr(X, "X")
-        rows = rows if rows.dtype in PRECISIONS and rows.dtype.isnative else rows.astype(np.float64)
-        entries = [rows.data]
-    else:
-        rows = as_numbers(X, "X")
-        if rows.ndim != 2 or 0 in rows.shape:
-            raise InvalidInput(f"{SHAPE} {rows.shape}")
-        with np.errstate(over="ignore"):  # a longdouble beyond float64 is met below
-            narrow = rows.dtype if rows.dtype in PRECISIONS else np.float64
-            rows = np.ascontiguousarray(rows, narrow)
-        entries = [rows[part] for part in row_slices(rows)]
-    if 0 in rows.shape:
-        raise InvalidInput(f"{SHAPE} {rows.shape}")
-    top = np.max([(each.max(initial=0.0), -each.min(initial=0.0)) for each in entries])
-    if not np.isfinite(top):
-        raise InvalidInput("X must be finite, got NaN or infinity")
+    if sp.issparse(X) and not sparse:
+        raise InvalidInput(
+            "this similarity needs dense rows, got a sparse matrix; use rbf, matern, cosine or"
+            " linear"
+        )
+    rows = as_rows(X, "X")
+    entries = rows.data if sp.issparse(rows) else rows
+    top = max(entries.max(initial=0.0), -entries.min(initial=0.0))
     if top and not LEAST_SIZE < top < LARGEST_SIZE:
         raise InvalidInput(
             f"X must hold numbers between {LEAST_SIZE:g} and {LARGEST_SIZE:g} in size, of which the"
@@ -313,13 +276,6 @@ def as_gram(X: Any) -> Any:
         raise InvalidInput(
             f"precomputed similarities must be square (rows, rows), got {gram.shape}"
         )
-    parts = list(row_slices(gram))
-    top = max(float(np.abs(gram[part]).max()) for part in parts)
-    skew = max(float(np.abs(gram[part] - gram[:, part].T).max()) for part in parts)
-    if skew > 1e-6 * top:
-        raise InvalidInput(
-            f"precomputed similarities must be symmetric, got entries {skew:.3g} from their mirror"
-        )
     require_semidefinite(gram, "precomputed similarities")
     return gram
 
@@ -328,41 +284,34 @@ def as_labels(y: Any, size: int, kept: Any = slice(None)) -> tuple[npt.NDArray[A
     """Return the classes of labels of so many rows, sorted, and the code of each row that is kept."""
     if is_table(y) and not is_frame(y):
         y = Table.of(y).columns[0]
-    labels = y.levels.codes if isinstance(y, Column) else read(y, "labels")
-    if labels.shape != (size,):
-        raise InvalidInput(
-            f"labels must have one label for each of the {size} rows, got {len(np.atleast_1d(labels))}"
-        )
-    labels = labels[kept]
     if isinstance(y, Column):
-        classes, codes = y.levels.values, labels
-        gaps = codes < 0
+        classes, codes = y.levels
     else:
+        labels = read(y, "labels")
         try:
             classes, codes = np.unique(labels, return_inverse=True)
         except Exception:  # labels are any objects, and so is what comparing them raises
             raise InvalidInput(
                 f"labels must be such that they can be sorted, got {shown(labels[:3].tolist())}"
             ) from None
-        gaps = ~np.isfinite(labels) if labels.dtype.kind in "fc" else np.zeros(size, bool)
-    if gaps.any():
-        row = int(np.argmax(gaps))
+        codes = codes.reshape(labels.shape).astype(np.int64)
+        if labels.dtype.kind in "fc":
+            codes[~np.isfinite(labels)] = -1
+    if codes.shape != (size,):
         raise InvalidInput(
-            f"labels must not be missing or infinite, got {labels[row]} in row {row}"
+            f"labels must have one label for each of the {size} rows, got shape {codes.shape}"
         )
-    if classes.dtype.kind == "f":
-        refuse_continuous(classes)
-    return classes, codes.astype(np.int64)
-
-
-def refuse_continuous(classes: Vector) -> None:
-    """Refuse numbers that are no labels: not finite, or many different ones with fractions."""
-    fractions = bool((classes != np.floor(classes)).any())
-    if not np.isfinite(classes).all() or (len(classes) > MAX_FLOAT_CLASSES and fractions):
+    codes = codes[kept]
+    if (codes < 0).any():
+        raise InvalidInput(
+            f"labels must be known and finite, but one is not in row {int(np.argmin(codes))}"
+        )
+    if classes.dtype.kind == "f" and len(classes) > MAX_FLOAT_CLASSES and (classes % 1 > 0).any():
         raise InvalidInput(
             f"labels must be classes, got {len(classes)} different numbers such as {classes[0]:g}"
-            f" and {classes[-1]:g}; drop labels, or bin them first"
+            f" and {classes[1]:g} in {size} rows; drop labels, or bin them first"
         )
+    return classes, codes
 
 
 def merge_equal_rows(rows: Any, kinds: Indices | None, weights: Vector) -> tuple[Indices, Vector]:

@@ -9,9 +9,8 @@ import scipy.sparse as sp
 
 from ..._validation import Indices, InvalidInput, Vector
 from ...objectives.mmd import RowsMMD
-from ...tables.column import Levels
+from ...tables.column import Levels, dropped_note
 from ...tables.encode import Encoding
-from ...tables.missing import dropped_note
 from ...tables.source import Block
 from . import target as work
 from .comparison import STANDARDIZED, Comparison, with_bandwidth

@@ -98,82 +98,16 @@ class Target:
         return replace(self, F=F, candidates=np.arange(len(mean)))
 
 
-@dataclass(frozen=True)
-class WorkPlan:
-    """How many rows are compared: it depends on the sizes, k, the memory and the time limit alone.
-
-    n rows are chosen from and m represented, `own` says whether they are the same ones; `cost` is
-    the work of a pair, `limit` are seconds.
-    """
-
-    n: int
-    m: int
-    own: bool
-    cost: int
-    k: int
-    memory: int
-    limit: float = math.inf
-
-    @property
-    def pairs(self) -> int:
-        """The pairs of rows that an exact value takes: those of the target, and each row with it."""
-        return self.n**2 if self.own else self.m * (self.n + self.m)
-
-    @property
-    def limited(self) -> bool:
-        """True where there is a time limit."""
-        return self.limit < math.inf
-
-    @property
-    def work(self) -> float:
-        """What comparing candidates may cost."""
-        return max(CANDIDATE_WORK_PER_SECOND * self.limit, MIN_CANDIDATE_WORK)
-
-    @property
-    def whole(self) -> bool:
-        """Whether all pairs of rows are compared, and k columns of similarities fit into the memory."""
-        in_time = max(PAIRWISE_WORK_PER_SECOND * self.limit, MIN_PAIRWISE_WORK)
-        all_pairs = self.pairs * self.cost <= min(MAX_PAIRWISE_WORK, in_time)
-        if not self.limited and max(self.n, self.m) <= max(MIN_CANDIDATES, 4 * self.k):
-            all_pairs = True  # as many candidates would be all rows
-        return all_pairs and self.fits
-
-    @property
-    def fits(self) -> bool:
-        """Whether k columns of similarities to all rows fit into the memory."""
-        return 12 * self.k * self.n <= self.memory
-
-    @property
-    def candidates(self) -> int:
-        """The number of candidates."""
-        least = max(min(MIN_CANDIDATES, math.sqrt(self.work / self.cost)), 1.1 * self.k)
-        by_work = min(MAX_CANDIDATE_WORK, self.work) // (self.m * self.cost)
-        most = max(by_work, least, min(4 * self.k, self.work / self.cost / self.k))
-        return int(min(self.n, MAX_CANDIDATES, most, self.memory // (16 * self.k)))
-
-    @property
-    def compared(self) -> int:
-        """The number of rows of the target that candidates are compared with."""
-        each = self.candidates * self.cost
-        return int(min(self.m, max(min(MAX_TARGET_WORK, self.work) // each, MIN_SAMPLED)))
-
-    @property
-    def frequencies(self) -> int:
-        """The number of random features."""
-        least = MIN_SAMPLED if self.limit < 0.5 else 2 * MIN_SAMPLED
-        most = min(MAX_FEATURE_CELLS, self.work / WORK_PER_FEATURE_CELL) // self.compared
-        return int(np.clip(most, least, MAX_FEATURES))
-
-
 @dataclass(frozen=True, eq=False)
 class TargetRows:
-    """The rows that points stand for, as other rows are compared with them: all, or as many as work and time allow."""
+    """The rows `data` to stand for, and how many of them other rows are compared with."""
 
     data: Sample
     similarity: Similarity
-    plan: WorkPlan
-    rng: np.random.Generator
+    compared: int
+    memory: int
     deadline: Deadline
+    rng: np.random.Generator
 
     def compare(
         self, rows: Any, labels: Indices | None, frequencies: Vector | None = None
@@ -182,14 +116,50 @@ class TargetRows:
 
         Inner products take one sum over all of it.
         """
-        data, plan, until = self.data, self.plan, None
-        if not self.similarity.plain and (plan.limited or plan.compared < plan.m):
-            data = data.take(self.rng.choice(plan.m, plan.compared, replace=False))
+        data, similarity, until = self.data, self.similarity, None
+        m = len(data.weights)
+        if not similarity.plain and (self.deadline.limited or self.compared < m):
+            data = data.take(self.rng.choice(m, self.compared, replace=False))
             until = self.deadline.share(STAGE_TIME_SHARE)
         size = len(data.weights)
-        candidates = CandidateRows(rows, labels, data.n_classes, self.similarity, size, frequencies)
-        sums = candidates.sums(data.rows, data.weights, data.labels, plan.memory, until)
+        candidates = CandidateRows(rows, labels, data.n_classes, similarity, size, frequencies)
+        sums = candidates.sums(data.rows, data.weights, data.labels, self.memory, until)
         return candidates, sums
+
+
+class WorkPlan(NamedTuple):
+    """Whether all pairs of rows are compared, at what work, and else the numbers of what is."""
+
+    whole: bool
+    pairwise: float
+    candidates: int
+    compared: int
+    frequencies: int
+
+
+def plan_work(
+    n: int, m: int, own: bool, cost: int, k: int, memory: int, limit: float, cheap: bool
+) -> WorkPlan:
+    """Plan how k of n rows are chosen for m within `limit` seconds, where a pair costs so much work.
+
+    `own` says whether rows stand for themselves, `cheap` whether an exact value takes no pairs.
+    """
+    pairwise = (n**2 if own else m * (n + m)) * cost
+    in_time = max(PAIRWISE_WORK_PER_SECOND * limit, MIN_PAIRWISE_WORK)
+    whole = pairwise <= min(MAX_PAIRWISE_WORK, in_time)
+    if limit == math.inf and (cheap or max(n, m) <= max(MIN_CANDIDATES, 4 * k)):
+        whole = True  # so many would be candidates
+    fits = 12 * k * n <= memory  # k columns of similarities to all rows
+    work = max(CANDIDATE_WORK_PER_SECOND * limit, MIN_CANDIDATE_WORK)
+    least = max(min(MIN_CANDIDATES, math.sqrt(work / cost)), 1.1 * k)
+    most = max(min(MAX_CANDIDATE_WORK, work) // (m * cost), least, min(4 * k, work / cost / k))
+    candidates = int(min(n, MAX_CANDIDATES, most, memory // (16 * k)))
+    rows = min(MAX_TARGET_WORK, work) // max(candidates * cost, 1)
+    compared = int(min(m, max(rows, MIN_SAMPLED)))
+    least = MIN_SAMPLED if limit < 0.5 else 2 * MIN_SAMPLED
+    frequencies = min(MAX_FEATURE_CELLS, work / WORK_PER_FEATURE_CELL) // compared
+    frequencies = int(np.clip(frequencies, least, MAX_FEATURES))
+    return WorkPlan(whole and fits, pairwise, candidates, compared, frequencies)
 
 
 def target_of(
@@ -207,13 +177,13 @@ def target_of(
     that are compared whole and the numbers of candidates are smaller, and each stage ends after a
     share of it.
     """
+    (n, d), m, own = sample.rows.shape, len(target.weights), target is sample
     memory, deadline = options.max_memory, options.deadline
-    n, d = sample.rows.shape
-    plan = WorkPlan(n, len(target.weights), target is sample, d + 20, k, memory, deadline.seconds)
-    rows = TargetRows(target, similarity, plan, rng, deadline)
-    cheap = not plan.limited and (similarity.plain or similarity.name == "precomputed")
-    if plan.whole or (cheap and plan.fits):
-        long = plan.pairs * plan.cost > MIN_PAIRWISE_WORK
+    cheap = similarity.plain or similarity.name == "precomputed"
+    plan = plan_work(n, m, own, d + 20, k, memory, deadline.seconds, cheap)
+    rows = TargetRows(target, similarity, plan.compared, memory, deadline, rng)
+    if plan.whole:
+        long = plan.pairwise > MIN_PAIRWISE_WORK
         until = deadline.share(PAIRWISE_TIME_SHARE) if long else None
         with suppress(OutOfTime):
             F = exact_discrepancy(sample, target, similarity, memory, until)
@@ -223,15 +193,20 @@ def target_of(
             f"max_memory must hold k = {k} columns of at least {k} similarities, got {memory} bytes"
         )
     sampled = similarity.name not in SPECTRA and not similarity.plain
-    pool = np.arange(n) if sampled and plan.own else limits.allowed(sample.first)
+    pool = np.arange(n) if sampled and own else limits.allowed(sample.first)
     drawn = rng.choice(len(pool), min(plan.candidates, len(pool)), replace=False)
     units = np.union1d(pool[drawn], limits.required(sample.first, k, rng))
-    own = sample.take(units).loaded()
+    few = sample.take(units).loaded()
     if sampled:
-        return replace(sampled_target(rows, own), candidates=units)
+        others, what = few, f"{len(units)} of {n} rows"
+        if not own:
+            size = min(plan.candidates, m)
+            others = target.take(rng.choice(m, size, replace=False)).loaded()
+            what = f"{size} rows of the target"
+        return replace(sampled_target(few, others, similarity, memory, what), candidates=units)
     frequencies = frequencies_of(similarity, plan.frequencies, d, rng)
-    candidates, sums = rows.compare(own.rows, own.labels, frequencies)
-    objective = candidate_target(candidates, sums, plan.m, k, memory, rng)
+    candidates, sums = rows.compare(few.rows, few.labels, frequencies)
+    objective = candidate_target(candidates, sums, m, k, memory, rng)
     return replace(objective, candidates=units, rows=rows)
 
 
@@ -255,25 +230,20 @@ def exact_discrepancy(
     return RowsMMD(Atoms(len(mean)), rows, similarity, mean, constant, sample.labels, memory)
 
 
-def sampled_target(rows: TargetRows, own: Sample) -> Target:
+def sampled_target(
+    few: Sample, others: Sample, similarity: Similarity, memory: int, what: str
+) -> Target:
     """Make the objective where rows drawn at random stand for the target: MMD² between them is about (s_ii - s̄) / m.
 
     For similarities without random features this beats candidates compared with all rows: what the
     drawn rows lack is the same for all weights.
     """
-    plan, similarity = rows.plan, rows.similarity
-    own = replace(own, weights=own.weights / own.weights.sum())
-    data, what = own, f"{len(own.weights)} of {plan.n} rows"
-    if not plan.own:
-        size = min(plan.candidates, plan.m)
-        data = rows.data.take(rows.rng.choice(plan.m, size, replace=False)).loaded()
-        data = replace(data, weights=data.weights / data.weights.sum())
-        what = f"{size} rows of the target"
-    F = exact_discrepancy(own, data, similarity, plan.memory, None)
-    error = max(float(data.weights @ similarity.itself(data.rows)) - F.constant, 0.0)
-    error /= len(data.weights)
+    mass = others.weights / others.weights.sum()
+    data = replace(others, weights=mass)
+    F = exact_discrepancy(data if few is others else few, data, similarity, memory, None)
+    error = max(float(mass @ similarity.itself(data.rows)) - F.constant, 0.0) / len(mass)
     note = f"{what}, drawn at random, stand for all: their own MMD² is {error:.2g}"
-    return Target(F, np.arange(len(own.weights)), note=note, error=error, rows=rows)
+    return Target(F, np.arange(len(few.weights)), note=note, error=error)
 
 
 def candidate_target(

@@ -15,9 +15,8 @@ from ..._validation import InvalidInput, Vector, as_vector
 from ...objectives.factor import merged_factors, rooted_rows, triangular_factor
 from ...options import IN_BLOCKS
 from ...row_blocks import canonical_rows
-from ...tables.frames import width
-from ...tables.missing import dropped_note
-from ...tables.names import positions
+from ...tables.column import dropped_note
+from ...tables.frames import positions, width
 from ...tables.schema import Schema
 from ...tables.source import Block, Source
 from ...threads import own_threads

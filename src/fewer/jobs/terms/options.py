@@ -26,8 +26,7 @@ from ...options import OneOf, Options, as_least, as_solver, option
 from ...result import Result
 from ...spaces import Atoms, Space
 from ...tables.column import Table
-from ...tables.frames import is_indexed, is_table
-from ...tables.names import known_name
+from ...tables.frames import is_indexed, is_table, known_name
 from ...tables.prices import RETURNS
 
 LOSSES = {

@@ -10,10 +10,24 @@ import scipy.sparse as sp
 
 from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
 from ...constraints.groups import Groups
-from ...tables.column import Column, Table, columns_of, numbers_of_column, objects, role_values
-from ...tables.frames import index_of, is_table
-from ...tables.missing import filled_note
-from ...tables.names import aligned, group_codes, known_name, positions, refuse_twins
+from ...tables.column import (
+    Column,
+    Table,
+    columns_of,
+    filled_note,
+    numbers_of_column,
+    objects,
+    role_values,
+)
+from ...tables.frames import (
+    aligned,
+    group_codes,
+    index_of,
+    is_table,
+    known_name,
+    positions,
+    refuse_twins,
+)
 from ...tables.prices import PRICE_FIXES, Panel, time_order
 from ...tables.schema import MEDIANS, Schema, left_out
 from .options import TermsOptions
