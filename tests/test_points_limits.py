@@ -179,7 +179,7 @@ def test_labels_and_missing_rows_are_refused_in_a_sentence():
     for words, options in {
         "include: no row has the index label 'r99'": {"include": ["r99"], "missing": "drop"},
         "include names row 4, which is left out": {"include": ["r4"], "missing": "drop"},
-        "groups must not be missing, got one missing in row 1": {
+        "groups must have one label for each of the 13 rows, got 13 with one missing in row 1": {
             "groups": pd.Series(team, frame.index),
             "max_per_group": 2,
             "missing": "impute",

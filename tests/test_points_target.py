@@ -13,7 +13,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from fewer import InvalidInput, points
 from fewer.active_set import box_weights
 from fewer.jobs.points import target as _target
-from fewer.similarity import bandwidth
 
 N, M, K = 12, 30, 3
 
@@ -71,14 +70,6 @@ def test_the_best_rows_for_the_other_set(options, allowed, low, high, weighted):
     assert allowed(list(found.indices))
     assert found.rows == pytest.approx(X[found.indices])
     assert found.counts.sum() == pytest.approx(weight.sum())
-
-
-def test_gamma_comes_from_both_sets():
-    X, T = two_sets(2)
-    found = points(X, K, target=T + 5.0, rng=0)
-    assert found.compared.gamma == pytest.approx(
-        bandwidth(np.vstack([X, T + 5.0]), "rbf", "median")
-    )
 
 
 def test_a_target_that_is_x_itself_changes_nothing():

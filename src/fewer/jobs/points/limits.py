@@ -129,13 +129,13 @@ def groups_of(X: Any, groups: Any, n: int) -> Groups:
         column = columns_of(aligned(groups, X, "groups"))[0]
     if column is None:
         return as_groups(groups, n)
-    codes = column.levels.codes
-    if len(codes) != n:
-        raise InvalidInput(f"groups must have one label for each of the {n} rows, got {len(codes)}")
-    if column.missing is not None:
-        row = int(np.argmax(column.missing))
-        raise InvalidInput(f"groups must not be missing, got one missing in row {row}")
-    return Groups(np.asarray(codes, np.int64), tuple(column.levels.values.tolist()))
+    names, codes = column.levels
+    if len(codes) != n or (codes < 0).any():
+        gap = f"with one missing in row {int(np.argmin(codes))}" if (codes < 0).any() else ""
+        raise InvalidInput(
+            f"groups must have one label for each of the {n} rows, got {len(codes)} {gap}"
+        )
+    return Groups(codes, tuple(names.tolist()))
 
 
 def by_position(n: int, options: PointsOptions) -> PointsOptions:
