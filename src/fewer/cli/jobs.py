@@ -14,10 +14,9 @@ from ..jobs.dims.options import DimsOptions
 from ..jobs.points.options import PointsOptions
 from ..jobs.terms.options import TermsOptions
 from ..similarity import SIMILARITIES
-from ..tables.baskets import long_columns
+from ..tables.baskets import long_columns, open_transactions
 from ..tables.column import columns_of
 from ..tables.prices import RETURNS
-from ..tables.transactions import open_transactions
 from ._options import (
     COLUMN,
     FILE,

@@ -95,7 +95,7 @@ class FewerBins(
         else:
             kinds = [np.float64, np.float32]
             some = {"dtype": kinds, "ensure_all_finite": "allow-nan", "reset": reset}
-            numbers = validated(self, X, missing=True, **some)
+            numbers = validated(self, X, **some)
         gaps = np.isnan(numbers)
         if self.missing == "error" and gaps.any():
             row, column = (int(i) for i in np.argwhere(gaps)[0])

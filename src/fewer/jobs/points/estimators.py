@@ -84,7 +84,7 @@ class PointsEstimator(Estimator):
             return X
         how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset}
         finite = "allow-nan" if encodes else True
-        return validated(self, X, missing=encodes, ensure_all_finite=finite, **how)
+        return validated(self, X, ensure_all_finite=finite, **how)
 
     def _choose(self, X: Any, options: PointsOptions) -> Answer:
         """Choose the points; a k above the number of distinct rows means all of them."""
