@@ -221,7 +221,7 @@ def test_two_passes_come_near_the_value_they_state(data, small):
     X = data["points"]
     found = fewer.points(pieces("points", data, 5), 6, rng=0)
     true = naive_mmd(
-        X, np.full(len(X), 1 / len(X)), found.rows, found.weights, found.compared.width
+        X, np.full(len(X), 1 / len(X)), found.rows, found.weights, found.compared.gamma
     )
     assert np.array_equal(found.rows, X[found.indices])
     assert found.value == pytest.approx(true, abs=4 * found.value_se)
@@ -242,7 +242,7 @@ def test_the_bound_of_one_pass_holds(data, small):
     weights = np.random.default_rng(0).random(len(X))
     found = fewer.points(pieces("points", data, 5)(), 6, rng=0, sample_weight=weights)
     true = naive_mmd(
-        X, weights / weights.sum(), X[found.indices], found.weights, found.compared.width
+        X, weights / weights.sum(), X[found.indices], found.weights, found.compared.gamma
     )
     assert true <= found.value + found.value_se
     assert "(proven)" in found.note
@@ -326,7 +326,7 @@ def test_own_loops(data):
     second = together(fewer.summarize(part, plan=first) for part in parts)
     found = second.solve(6)
     true = naive_mmd(
-        X, np.full(len(X), 1 / len(X)), X[found.indices], found.weights, found.compared.width
+        X, np.full(len(X), 1 / len(X)), X[found.indices], found.weights, found.compared.gamma
     )
     assert found.value == pytest.approx(true, abs=4 * found.value_se)
     covered = together(fewer.summarize(part, "dims") for part in np.array_split(D, 4))

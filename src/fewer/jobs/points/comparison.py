@@ -91,9 +91,10 @@ class ColumnMoments(NamedTuple):
 
 def column_ends(rows: Any) -> tuple[Vector, Vector]:
     """Find the least and the largest entry of each column, (d,) each."""
-    ends = [(rows[part].min(axis=0), rows[part].max(axis=0)) for part in row_slices(rows)]
-    low, high = zip(*ends, strict=True)
-    return np.min(low, axis=0), np.max(high, axis=0)
+    ends = [getattr(rows[part], end)(axis=0) for end in ("min", "max") for part in row_slices(rows)]
+    ends = [end.toarray() if sp.issparse(end) else end for end in ends]
+    low, high = np.reshape(ends, (2, -1, rows.shape[1]))
+    return low.min(axis=0), high.max(axis=0)
 
 
 class Comparison(NamedTuple):
