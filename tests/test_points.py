@@ -300,7 +300,7 @@ X3 = rows(0)
         (lambda: points(X3, 2, max_memory="much"), "max_memory must be bytes"),
         (
             lambda: points(X3, 5, max_memory=100),
-            "max_memory must hold 40 bytes for each of the 12 rows",
+            "max_memory must hold 24 bytes for each of the 12 rows",
         ),
     ],
 )

@@ -23,8 +23,8 @@ from .rows import RowInput, Sample, as_gram, distinct_rows, read_rows
 from .target import Answer, target_of
 from .units import choose_units
 
-BYTES_PER_ROW = 40
-"""Bytes for each row of X that positions, weights, labels and the answer take."""
+BYTES_PER_ROW = 24
+"""Bytes for each row of X that positions and the answer take, at least."""
 NOT_FOR_A_SPLIT = ("equal_weights", "max_weight", "min_weight", "move", "sample_weight")
 """Options of `points` that a split leaves no choice about: its rows count alike, and stay rows."""
 
