@@ -14,13 +14,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from test_bins_values import distance
 
 import fewer
 from fewer import InvalidInput, row_blocks
 from fewer.jobs.points import target as _target
-from fewer.jobs.points.first_pass import FirstPlan, FirstSummary
 from fewer.jobs.points.options import PointsOptions
+from fewer.jobs.points.passes import FirstPlan, FirstSummary
 from fewer.objectives import factor
 from fewer.objectives.factor import PART_ROWS, triangular_factor
 from fewer.row_blocks import Tree, canonical_rows
@@ -28,6 +27,7 @@ from fewer.similarity import similarity_of
 from fewer.tables import dask as _dask
 from fewer.tables import sketch, source
 from fewer.tables.source import Block, Execution, executed, is_lazy, recut, source_of
+from test_bins import distance
 
 PARTS = (1, 7, 64)
 
@@ -200,8 +200,8 @@ def naive_mmd(X, weights, rows, q, gamma):
 def test_candidates_are_distinct_rows_with_their_weights():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, size=(5000, 3)).astype(float)
-    plan = FirstPlan.of(X, 5, PointsOptions(), 4)
-    spec = replace(plan, candidates=50, least=50)
+    plan = FirstPlan.of(Block(X), 5, PointsOptions(), 4)
+    spec = replace(plan, most=50, least=50)
     found = FirstSummary.merged(
         [FirstSummary.of(Block(part), spec) for part in np.array_split(X, 6)]
     )

@@ -20,7 +20,6 @@ from .._validation import (
     as_vector,
     refuse_negative,
 )
-from ..active_set import simplex_weights
 from ..spaces import Space, as_space, fitting
 from .factor import is_tall, tall_factor
 from .quadratic import QuadraticForm
@@ -294,12 +293,6 @@ class Moments(QuadraticForm):
         units = p.nonzero()[0]
         residual = self.residual(units, p[units])
         return self.factor * float(residual @ residual)
-
-    def best_on(self, face: Indices) -> Vector:
-        """The least-squares weights on the simplex of the face, exact to rounding."""
-        p = np.zeros(self.space.size)
-        p[face] = simplex_weights(self.centred(face, face), np.zeros(face.size))
-        return p
 
 
 def read_rows(
