@@ -168,7 +168,7 @@ def test_points_move_towards_the_target():
         ({"target": sp.coo_array(np.ones(2))}, r"target must have shape \(rows, 2\)"),
         (
             {"target": np.full((4, 2), np.nan)},
-            "target must be finite, got NaN or infinity in row 0",
+            "target must be finite, got NaN or infinity",
         ),
         (
             {"target": pd.DataFrame(np.ones((4, 2)))},
