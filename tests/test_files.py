@@ -296,7 +296,6 @@ def test_the_command_takes_ctrl_c_before_it_imports_anything():
     assert done.stdout.split() == [
         "fewer",
         "fewer.cli",
-        "fewer.cli._process",
         "gc",
     ]  # gc is a part of the interpreter
 

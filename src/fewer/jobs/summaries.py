@@ -18,10 +18,8 @@ from .dims.dims import DimsProblem
 from .dims.options import DimsOptions
 from .dims.summary import DimsPlan, DimsSummary, schema_of
 from .points.blocks import solve_summary
-from .points.first_pass import FirstPlan, FirstSummary
-from .points.one_pass import Coreset, OnePassPlan
 from .points.options import PointsOptions
-from .points.second_pass import PointsPlan, SecondSummary
+from .points.passes import Coreset, FirstPlan, FirstSummary, PointsPlan, SecondSummary
 from .terms.options import TermsOptions
 from .terms.terms import track
 from .terms.tracking import TermsSummary, terms_schema
@@ -199,16 +197,11 @@ def _points_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) 
         made = PointsPlan.of(plan) if isinstance(plan, FirstSummary) else plan.plan
         if "kept" not in count:
             return SecondSummary.of(block, made)
-        return Coreset.of(block, OnePassPlan(made, count["kept"], originals=False))
-    labels, weight = options.labels, options.sample_weight
-    options = options.replace(
-        labels=labels if isinstance(labels, str) else block.y,
-        sample_weight=weight if isinstance(weight, str) else None,
-    )
-    first = FirstPlan.of(block.X, count.get("k", 1), options, as_seed(options.rng))
+        return Coreset.of(block, replace(made, kept=count["kept"]))
+    first = FirstPlan.of(block, count.get("k", 1), options, as_seed(options.rng))
     if "candidates" in count:
-        first = replace(first, candidates=count["candidates"], least=count["candidates"])
-    return FirstSummary.of(block, replace(first, draws=first.candidates))
+        first = replace(first, most=count["candidates"], least=count["candidates"])
+    return FirstSummary.of(block, replace(first, draws=first.most))
 
 
 def _points_answer(summary: Any, k: Any, options: Any) -> Result:

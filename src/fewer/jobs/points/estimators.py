@@ -30,8 +30,8 @@ from ..estimator import (
 from .blocks import error_bound, solve_summary, streamed_plan
 from .comparison import Comparison, first_best, log_similarities
 from .explain import criticisms
-from .one_pass import Coreset, OnePassPlan, kept_for
 from .options import GROUP_LIMITS, SPARSE, WEIGHT_LIMITS, PointsOptions, as_gamma
+from .passes import Coreset
 from .points import choose_points
 from .refine import swap_points
 from .rows import is_encoded
@@ -77,7 +77,7 @@ class PointsEstimator(Estimator):
             return X
         X = gathered(X)
         encodes = self._encoding is not None
-        if reset:
+        if reset or self._stream is not None:
             encodes = not self._precomputed and is_encoded(X, self)
         if encodes and is_frame(X):
             check_columns(self, X, reset)
@@ -223,7 +223,7 @@ class FewerPoints(
             if first:
                 self._plan = streamed_plan(block, self.k, options)
                 self._encoding = self._plan.comparison.encoding
-            self._update(Coreset.of(block, OnePassPlan(self._plan, kept_for(self.k))))
+            self._update(Coreset.of(block, self._plan))
         return self
 
     def _solved(self, summary: Coreset, options: PointsOptions) -> Result:
