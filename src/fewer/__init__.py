@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from .solvers.greedy import greedy
     from .solvers.iht import Backtracking, Constant, Doubling, Momentum, Refitting, iht
     from .solvers.minimize import minimize
-    from .spaces import Atoms, Lattice, States
+    from .spaces import Atoms, Lattice, States, dimensions_to_vector, vector_to_dimensions
     from .tables.prices import returns
-    from .transformation import dimensions_to_vector, vector_to_dimensions
 
 __version__ = "0.1.0"
 
@@ -73,9 +72,8 @@ _HOMES = {
     "solvers.greedy": "greedy",
     "solvers.iht": "Backtracking Constant Doubling Momentum Refitting iht",
     "solvers.minimize": "minimize",
-    "spaces": "Atoms Lattice States",
+    "spaces": "Atoms Lattice States dimensions_to_vector vector_to_dimensions",
     "tables.prices": "returns",
-    "transformation": "dimensions_to_vector vector_to_dimensions",
 }
 """The module of each public name."""
 

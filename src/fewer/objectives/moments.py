@@ -350,7 +350,7 @@ def as_matrix(A: Any) -> Any:
 
 def written_out(A: LinearOperator) -> Vector:
     """An operator as a matrix: it is applied to unit vectors."""
-    fitting(math.log2(math.prod(A.shape)), "the columns of the LinearOperator A")
+    fitting(A.shape, "the columns of the LinearOperator A")
     columns, unit = np.empty(A.shape), np.zeros(A.shape[1])
     for j in range(A.shape[1]):
         unit[j] = 1.0
