@@ -50,8 +50,9 @@ TIE = 4.0 * MAX_RELATIVE_ERROR
 """Scores that differ by a smaller share are equal: distances are not known better."""
 BLOCK_ROWS = 2048
 """Rows that are scored at once."""
-FLAT = 1e-12
-"""A column whose deviation is below this share of its mean is constant."""
+FLAT, ROUNDING = 1e-12, 1e-14
+"""A column is constant whose deviation is below this share of its mean, and a sparse one whose
+variance is below this share of its mean square."""
 
 
 def standardizes(X: Any, options: PointsOptions) -> bool:
@@ -76,8 +77,9 @@ class ColumnMoments(NamedTuple):
         mean = np.asarray(weights @ numbers) / max(total, TINY)
         if not sp.issparse(numbers):
             return cls(total, mean, np.asarray(weights @ (numbers - mean) ** 2))
-        squares = weights @ numbers.astype(np.float64).power(2) - total * mean**2
-        return cls(total, mean, np.maximum(squares, 0.0))
+        about_zero = weights @ numbers.astype(np.float64).power(2)
+        squares = about_zero - total * mean**2
+        return cls(total, mean, np.where(squares > ROUNDING * about_zero, squares, 0.0))
 
     @classmethod
     def merged(cls, parts: Sequence["ColumnMoments"]) -> "ColumnMoments":
