@@ -3,7 +3,7 @@
 import heapq
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +15,9 @@ import naive_proof as naive
 from fewer import Atoms, Conditions, InvalidInput, SparseSimplex
 from fewer._compiled import certificate, dnn_admm
 from fewer.active_set import simplex_weights
+from fewer.rules import Rules as Limits
 from fewer.search.engine import Branch
-from fewer.search.relaxation import Relaxations, begin, shrunk, spectral_start
+from fewer.search.relaxation import Relaxations, shrunk, spectral_start
 from soak.convex import least
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "index_tracking.npz"
@@ -47,6 +48,12 @@ class Rules:
 
 
 PLAIN = Rules()
+
+
+def begin(n, k, beta, low=0.0):
+    """The relaxation of all supports before its first round."""
+    root = Relaxations(np.eye(n), Limits(n, k, min_weight=low)).root()
+    return replace(root, beta=beta, limits=np.outer([low, 1.0], np.ones(n)))
 
 
 def data(seed, rows, n, scale=1.0):
@@ -286,7 +293,7 @@ def test_conditions_are_priced_into_the_relaxation(seed):
 def test_prices_leave_the_splitting_as_it_is_and_a_condition_that_never_binds_costs_no_look():
     A, b = data(0, 12, 9)
     H = (A - b[:, None]).T @ (A - b[:, None])
-    r, rng = begin(np.arange(9), np.zeros(9, bool), (0.0, 1.0), 3, 5.0), np.random.default_rng(0)
+    r, rng = begin(9, 3, 5.0), np.random.default_rng(0)
     group, left = np.zeros(9, np.int64), np.array([9])
     dnn_admm.rounds(H, r.limits, r.inside, 3, group, left, r.beta, r.Y, r.Z, r.z, r.y, 7)
     priced, border = r.reprice(rng.standard_normal(9), 0.3), float(r.Y[0, 0])
@@ -310,7 +317,7 @@ def multipliers(seed, n, size, H, limits, k, group, left):
     Z = size * np.random.default_rng(seed).normal(size=(n + 1, n + 1))
     if seed % 2 == 0:
         return 0.3, Z + Z.T
-    r = begin(np.arange(n), np.zeros(n, bool), (limits[0, 0], 1.0), k, 10.0)
+    r = begin(n, k, 10.0, limits[0, 0])
     *_, S = dnn_admm.rounds(
         H, limits, r.inside, k, group, left, 10.0, r.Y, r.Z, r.z, r.y, seed % 40
     )
@@ -347,7 +354,7 @@ def test_certificates_hold_for_any_multipliers(seed, n, k, size):
 def test_the_multipliers_of_a_round_are_semidefinite_on_the_face(seed):
     A, b = data(seed, 12, 9)
     H = (A - b[:, None]).T @ (A - b[:, None])
-    r = begin(np.arange(9), np.zeros(9, bool), (0.0, 1.0), 3, 5.0)
+    r = begin(9, 3, 5.0)
     rules = r.inside, 3, np.zeros(9, np.int64), np.array([9])
     _, _, S = dnn_admm.rounds(H, r.limits, *rules, r.beta, r.Y, r.Z, r.z, r.y, 7)
     border = float(r.Y[0, 0])
@@ -412,7 +419,7 @@ def swapped(H, k):
 def test_the_start_from_the_best_value_saves_most_of_the_rounds(monkeypatch, precise):
     """Ten rounds from there give more than twenty-five from no multipliers, in single precision too."""
     H, k, n = kernel_gram(0, 80, 8.0), 6, 80
-    scaled, far = H / np.diag(H).mean(), begin(np.arange(n), np.zeros(n, bool), (0.0, 1.0), k, 1.0)
+    scaled, far = H / np.diag(H).mean(), begin(n, k, 1.0)
     value = swapped(scaled, k)
     if not precise:
         monkeypatch.setattr(dnn_admm, "WIDE", 0)

@@ -81,7 +81,7 @@ class CoverageEngine:
         self.cover, self.rules = cover, rules
         self._search = CoverSearch(cover, rules)
         self._unseen = bool(constraint.include)  # those included are a support by themselves
-        self._known: tuple[bytes, Vector | None, float] = (b"", None, math.inf)
+        self._known: tuple[bytes | None, Vector | None, float] = (None, None, math.inf)
         self._began, self._complete, self._looked = False, False, False
         self._rounding, self._more_work = 0.0, 0.0
 

@@ -12,7 +12,7 @@ from .._validation import Indices, Vector
 from ..active_set import box_weights, climb
 from ..constraints.conditions import Conditioned, Conditions
 from ..deadline import Deadline
-from ..programmes import quadratic_programme
+from ..programmes import linear_programme, quadratic_programme
 from ..protocols import Quadratic, slope_error
 from ..rules import NO_UNITS, Rules
 
@@ -168,6 +168,15 @@ def conditioned_weights(
         if conditions is None or conditions.holds(spread(units, w, conditions.size), MET):
             return Conditioned(w, 0.0, 0.0)
     return conditions.solved(units, partial(quadratic_programme, H, c, low, high))
+
+
+def feasible_weights(rules: Rules, units: Indices, inside: Mask) -> bool:
+    """Whether some weights on these units, those inside with their least, meet all conditions."""
+    low, high = bounds(rules, inside)
+    if not len(units) or low.sum() > 1.0 + SLACK or high.sum() < 1.0 - SLACK:
+        return False
+    flat = partial(linear_programme, np.zeros(len(units)), low, high)
+    return rules.conditions is None or rules.conditions.solved(units, flat) is not None
 
 
 def vertex(slopes: Vector, lower: Vector, upper: Vector) -> Vector:

@@ -442,7 +442,7 @@ class QuadraticEngine:
             G = target_gram(self.problem, units, units)
             self._relaxations = Relaxations(G, self.rules, self.attained and size > SPECTRAL)
         known = self._relaxations
-        rest = known.look_from(branch, self.best)
+        rest = known.look(branch, self.best)
         if known.value < self.value:
             self._take(refitted(self.problem, self.rules, known.support, known.weights))
         return rest
