@@ -174,33 +174,10 @@ def test_equals_enumeration_of_many_supports(seed):
     assert proof.value == pytest.approx(optimum, rel=1e-9)
 
 
-def test_binding_caps_keep_the_bound_tight():
-    """Weight limits and group caps are part of the relaxation, not only of its rounding."""
-    A, b = data(11, 60, 24)
-    rules = Rules(max_weight=0.2, groups=tuple(i % 4 for i in range(24)), group_cap=2)
-    proof = relaxations(A, b, 9, rules)
-    bound = finish(proof, limit=20_000)
-    assert bound >= proof.value * (1 - 1e-9)
-    obeys(proof, A, b, 9, rules)
-
-
 @pytest.mark.parametrize("k", [1, 3])
 def test_duplicate_columns(k):
     A, b = data(3, 8, 4)
     check(np.hstack([A, A[:, :3]]), b, k)
-
-
-def test_every_column_thrice():
-    A, b = data(6, 12, 6)
-    once, thrice = relaxations(A, b, 3), relaxations(np.hstack([A, A, A]), b, 3)
-    finish(once)
-    finish(thrice)
-    assert thrice.value == pytest.approx(once.value, rel=1e-9)
-
-
-@pytest.mark.parametrize("k", [1, 2, 4])
-def test_more_columns_than_rows(k):
-    check(*data(5, 3, 8), k)
 
 
 def test_target_is_a_mixture_of_columns():
@@ -236,24 +213,6 @@ def test_a_proof_cut_short_has_a_bound():
     assert all(0.0 <= bound <= proof.value for bound in bounds[1:])
     assert bounds == sorted(bounds)
     assert bounds[-1] > 0.5 * proof.value
-
-
-@pytest.mark.parametrize(
-    ("name", "k", "value"),
-    [
-        ("orlib1_hangseng31_prices", 5, 0.0118070577),
-        ("orlib1_hangseng31_prices", 10, 0.0039582396),
-        ("orlib3_ftse89_prices", 20, 0.0027329088),
-    ],
-)
-def test_index_tracking(name, k, value):
-    if not DATA.exists():
-        pytest.skip("no index tracking data")
-    P = np.load(DATA, allow_pickle=False)[name]
-    R = P[1:] / P[:-1] - 1
-    proof = relaxations(R[:, 1:], R[:, 0], k)
-    finish(proof)
-    assert proof.value == pytest.approx(value, rel=1e-7)
 
 
 def conditioned(seed):
@@ -348,21 +307,6 @@ def test_certificates_hold_for_any_multipliers(seed, n, k, size):
             if q @ H[np.ix_(S, S)] @ q < cutoff:
                 assert (q >= narrow[0, S] - 1e-12).all()
                 assert (q <= narrow[1, S] + 1e-12).all()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_multipliers_of_a_round_are_semidefinite_on_the_face(seed):
-    A, b = data(seed, 12, 9)
-    H = (A - b[:, None]).T @ (A - b[:, None])
-    r = begin(9, 3, 5.0)
-    rules = r.inside, 3, np.zeros(9, np.int64), np.array([9])
-    _, _, S = dnn_admm.rounds(H, r.limits, *rules, r.beta, r.Y, r.Z, r.z, r.y, 7)
-    border = float(r.Y[0, 0])
-    V = np.vstack([np.full(9, math.sqrt(border)), np.eye(9)])
-    assert np.linalg.eigvalsh(V.T @ S @ V)[-1] <= 1e-12 * np.abs(S).max()
-    low = [certificate.certify(H, border, each, r.limits, *rules, math.inf)[0] for each in (S, r.Z)]
-    best, _ = naive.enumerate_supports(H, np.zeros(9), 0.0, 3, PLAIN)
-    assert max(low) <= best * (1 + 1e-9)
 
 
 @given(st.lists(st.floats(-1.0, 100.0), min_size=1, max_size=9), st.floats(0.0, 1.0))
