@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from .solvers.greedy import greedy
     from .solvers.iht import Backtracking, Constant, Doubling, Momentum, Refitting, iht
     from .solvers.minimize import minimize
-    from .spaces import Atoms, Lattice, States
+    from .spaces import Atoms, Lattice, States, dimensions_to_vector, vector_to_dimensions
     from .tables.prices import returns
-    from .transformation import dimensions_to_vector, vector_to_dimensions
 
 __version__ = "0.1.0"
 
@@ -79,7 +78,7 @@ _HOMES = {
     "bins": "jobs.bins.bins",
     "coverage": "jobs.dims.dims",
     "criticisms": "jobs.points.explain",
-    "dimensions_to_vector": "transformation",
+    "dimensions_to_vector": "spaces",
     "dims": "jobs.dims.dims",
     "exact": "solvers.exact",
     "exchange": "solvers.exchange",
@@ -94,7 +93,7 @@ _HOMES = {
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
     "terms": "jobs.terms.terms",
-    "vector_to_dimensions": "transformation",
+    "vector_to_dimensions": "spaces",
     "warm": "_warm",
     "witness": "jobs.points.explain",
 }

@@ -20,7 +20,6 @@ from .._validation import (
     as_vector,
     refuse_negative,
 )
-from ..active_set import simplex_weights
 from ..spaces import Space, as_space, fitting
 from .factor import is_tall, tall_factor
 from .quadratic import QuadraticForm
@@ -295,12 +294,6 @@ class Moments(QuadraticForm):
         residual = self.residual(units, p[units])
         return self.factor * float(residual @ residual)
 
-    def best_on(self, face: Indices) -> Vector:
-        """The least-squares weights on the simplex of the face, exact to rounding."""
-        p = np.zeros(self.space.size)
-        p[face] = simplex_weights(self.centred(face, face), np.zeros(face.size))
-        return p
-
 
 def read_rows(
     space: Any, A: Any, b: Any, sample_weight: Any, who: str
@@ -357,7 +350,7 @@ def as_matrix(A: Any) -> Any:
 
 def written_out(A: LinearOperator) -> Vector:
     """An operator as a matrix: it is applied to unit vectors."""
-    fitting(math.log2(math.prod(A.shape)), "the columns of the LinearOperator A")
+    fitting(A.shape, "the columns of the LinearOperator A")
     columns, unit = np.empty(A.shape), np.zeros(A.shape[1])
     for j in range(A.shape[1]):
         unit[j] = 1.0

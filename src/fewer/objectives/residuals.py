@@ -16,8 +16,6 @@ from .moments import columns_of, evenly_spread, read_rows
 
 MAX_STEPS = 60
 """Newton steps of one fit."""
-HALVINGS = 40
-"""Halvings of a bracket in a line search."""
 STILL = 1e-15
 """Relative fall of F below which a fit has ended."""
 
@@ -254,24 +252,19 @@ class DownsideError(ResidualLoss):
         return best, self.gradient(p)
 
     def _length(self, part: Vector, w: Vector, step: Vector) -> float:
-        """The length in [0, 1] at which F along a step is least, by bisection of its slope."""
+        """The length in [0, 1] at which F along a step is least."""
+        from scipy.optimize import brentq  # here: it is slow to import
+
         gap, move = self.b - part @ w, part @ step
 
-        def falls(t: float) -> bool:
+        def slope(t: float) -> float:
             short = np.maximum(gap - t * move, 0.0)
-            rise = self.ridge * float(step @ (w + t * step))
-            return rise <= float((self.sample_weight * move) @ short)
+            rise = self.ridge * (step @ (w + t * step))
+            return float(rise - (self.sample_weight * move) @ short)
 
-        if falls(1.0):
+        if slope(1.0) <= 0.0:
             return 1.0
-        least, most = 0.0, 1.0
-        for _ in range(HALVINGS):
-            middle = 0.5 * (least + most)
-            if falls(middle):
-                least = middle
-            else:
-                most = middle
-        return least
+        return float(brentq(slope, 0.0, 1.0)) if slope(0.0) < 0.0 else 0.0
 
     def fit_cost(self, count: int) -> float:
         """Multiplications of one fit, about."""

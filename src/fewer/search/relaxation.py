@@ -324,10 +324,10 @@ class Relaxations:
         H = np.ascontiguousarray(self._H[np.ix_(node.units, node.units)])
         few = int(min(max(WORK / (len(group) + 8) ** 3, 1), WATCH))
         self.work += few * ((len(group) + 8.0) ** 3 + ROUND_OVERHEAD)
-        state = node.Y, node.Z, node.z, node.y
-        away, moved, Z = dnn_admm.rounds(
-            node.priced(H), node.limits, node.inside, room, group, left, node.beta, *state, few
-        )
+        places = dnn_admm.Places(node.inside, room, group, left)
+        at = dnn_admm.Iterate(node.Y, node.Z, node.z, node.y)
+        priced = node.priced(H)
+        away, moved, Z = dnn_admm.rounds(priced, node.limits, places, node.beta, at, few)
         before, node = node.rounds, replace(node, rounds=node.rounds + few)
         if node.rounds // LOOK == before // LOOK:
             self._push(bound, node)
@@ -340,16 +340,9 @@ class Relaxations:
             if repriced is None:
                 return
             Z, node = Z + (repriced.Z - node.Z), repriced
+        border, priced = float(node.Y[0, 0]), node.priced(H)
         low, price_in, price_out, limits = certificate.certify(
-            node.priced(H),
-            float(node.Y[0, 0]),
-            Z,
-            node.limits,
-            node.inside,
-            room,
-            group,
-            left,
-            cutoff,
+            priced, border, Z, node.limits, places, cutoff
         )
         if low >= cutoff:
             return
@@ -419,9 +412,8 @@ class Relaxations:
                 np.append(order, np.setdiff1d(np.flatnonzero(self.rules.open), order)), self.k
             )
         else:
-            chosen = certificate.choose(
-                node.weights() + 1e-300, node.inside, room, self._group[node.units], left
-            )
+            places = dnn_admm.Places(node.inside, room, self._group[node.units], left)
+            chosen = certificate.choose(node.weights() + 1e-300, places)
             units = node.units[chosen]
         low, high = self.rules.min_weight, self.rules.max_weight
         if len(units) * low > 1.0 or len(units) * high < 1.0:

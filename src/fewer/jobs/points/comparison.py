@@ -88,13 +88,6 @@ class ColumnMoments(NamedTuple):
         return cls(total, mean, np.add.reduce(squares))
 
 
-def column_ends(rows: Any) -> tuple[Vector, Vector]:
-    """Find the least and the largest entry of each column, (d,) each."""
-    ends = [(rows[part].min(axis=0), rows[part].max(axis=0)) for part in row_slices(rows)]
-    low, high = zip(*ends, strict=True)
-    return np.min(low, axis=0), np.max(high, axis=0)
-
-
 class Comparison(NamedTuple):
     """A similarity, by name or as it is, with its bandwidth, of rows z = (x - mean) / spread.
 
