@@ -114,7 +114,7 @@ def test_rows_that_none_of_the_columns_can_cover():
 def test_what_cannot_be_asked_for():
     X = np.eye(4, dtype=int)
     for words, asked in {
-        r"must not overlap, both hold \[1\]": {"include": [1], "exclude": [1, 2]},
+        r"must not overlap, both hold columns \[1\]": {"include": [1], "exclude": [1, 2]},
         "include must hold at most k = 2 columns, got 3": {"include": [0, 1, 2]},
         "exclude must leave a column": {"exclude": range(4)},
         r"include must be in 0\.\.3": {"include": [4]},

@@ -230,7 +230,7 @@ def test_what_cannot_be_asked_for():
         },
         "units: there is no column 'x'": {"k": 1, "units": {"x": 1}},
         r"k must be in 1\.\.2 \(units\), got 3": {"k": 3, "units": [0, 0, 1, 1]},
-        "both hold columns of unit 'a'": {
+        "both hold units \\['a'\\]": {
             "k": 1,
             "units": ["a", "a", "b", "b"],
             "include": [0],

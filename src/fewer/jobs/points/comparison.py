@@ -21,7 +21,7 @@ from ...similarity import (
     require_semidefinite,
     similarity_of,
 )
-from ...tables.encode import Encoding
+from ...tables.schema import Encoding
 from .options import PointsOptions
 from .rows import Sample
 

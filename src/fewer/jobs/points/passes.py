@@ -25,9 +25,8 @@ from ..._validation import Indices, InvalidInput, Vector
 from ...options import IN_BLOCKS
 from ...row_blocks import merged_in_tree
 from ...tables.column import Levels, dropped_note
-from ...tables.encode import EVERY_KIND, Encoding
 from ...tables.frames import stacked, take_rows, width
-from ...tables.schema import Schema, united
+from ...tables.schema import EVERY_KIND, Encoding, Schema, united
 from ...tables.source import Block, Source
 from . import target as work
 from .comparison import STANDARDIZED, ColumnMoments, Comparison, standardizes, with_bandwidth
