@@ -282,16 +282,9 @@ def multipliers(seed, n, size, H, limits, k, group, left):
     Z = size * np.random.default_rng(seed).normal(size=(n + 1, n + 1))
     if seed % 2 == 0:
         return 0.3, Z + Z.T
-<<<<<<< HEAD
     r = begin(n, k, 10.0, limits[0, 0])
-    *_, S = dnn_admm.rounds(
-        H, limits, r.inside, k, group, left, 10.0, r.Y, r.Z, r.z, r.y, seed % 40
-    )
-=======
-    r = begin(np.arange(n), np.zeros(n, bool), (limits[0, 0], 1.0), k, 10.0)
     places = dnn_admm.Places(r.inside, k, group, left)
     *_, S = dnn_admm.rounds(H, limits, places, 10.0, iterate(r), seed % 40)
->>>>>>> main
     return float(r.Y[0, 0]), S if seed % 4 == 1 else r.Z
 
 
@@ -321,24 +314,6 @@ def test_certificates_hold_for_any_multipliers(seed, n, k, size):
                 assert (q <= narrow[1, S] + 1e-12).all()
 
 
-<<<<<<< HEAD
-=======
-@pytest.mark.parametrize("seed", range(3))
-def test_the_multipliers_of_a_round_are_semidefinite_on_the_face(seed):
-    A, b = data(seed, 12, 9)
-    H = (A - b[:, None]).T @ (A - b[:, None])
-    r = begin(np.arange(9), np.zeros(9, bool), (0.0, 1.0), 3, 5.0)
-    places = dnn_admm.Places(r.inside, 3, np.zeros(9, np.int64), np.array([9]))
-    _, _, S = dnn_admm.rounds(H, r.limits, places, r.beta, iterate(r), 7)
-    border = float(r.Y[0, 0])
-    V = np.vstack([np.full(9, math.sqrt(border)), np.eye(9)])
-    assert np.linalg.eigvalsh(V.T @ S @ V)[-1] <= 1e-12 * np.abs(S).max()
-    low = [certificate.certify(H, border, each, r.limits, places, math.inf)[0] for each in (S, r.Z)]
-    best, _ = naive.enumerate_supports(H, np.zeros(9), 0.0, 3, PLAIN)
-    assert max(low) <= best * (1 + 1e-9)
-
-
->>>>>>> main
 @given(st.lists(st.floats(-1.0, 100.0), min_size=1, max_size=9), st.floats(0.0, 1.0))
 def test_eigenvalues_lose_as_much_as_is_asked(values, share):
     e = np.sort(np.maximum(values, 0.0))

@@ -81,10 +81,6 @@ class CoverageEngine:
         self.cover, self.rules = cover, rules
         self._search = CoverSearch(cover, rules)
         self._unseen = bool(constraint.include)  # those included are a support by themselves
-<<<<<<< HEAD
-=======
-        self._near: CoverSearch | None = None  # within a proof, on what is left of the cover
->>>>>>> main
         self._known: tuple[bytes | None, Vector | None, float] = (None, None, math.inf)
         self._began, self._complete, self._looked = False, False, False
         self._rounding, self._more_work = 0.0, 0.0
