@@ -341,7 +341,7 @@ class CoverSearch:
         if not fits.any():
             return 0
         Q, Q2, log_size = _cover.measure(self.face, self._supports)
-        add, add2, _near, _lacks = _cover.lone_gains(self.face, self._supports)
+        add, add2, _lacks = _cover.lone_gains(self.face, self._supports)
         gains, scale = Q + add, 0.0
         if c.mode != KL:
             gains = Q2 + add2 - np.square(1.0 - gains) * np.exp(-log_size - c.log_m)
