@@ -19,20 +19,6 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_without_baselines_nothing_is_compared(files):
-    full, bare = (
-        json.loads(run("bins", "cost.csv", "-k", 3, "--json", *more, cwd=files)[0])
-        for more in ((), ("--no-baselines",))
-    )
-    assert full["comparison"].startswith("baseline quantile binning ")
-    assert bare["comparison"] == ""
-    assert bare["answers"][0]["baselines"] == {}
-    assert bare["answers"][0]["kept"] == full["answers"][0]["kept"]
-    out, err = run("bins cost.csv -k 3 --no-baselines -o out.csv", cwd=files)
-    assert "aseline" not in out + err
-    assert "wrote out.csv" in out
-
-
 def test_help_and_version_are_there_before_numpy(files):
     code = (
         "import sys; from fewer.cli._app import run; run(sys.argv[1:]); sys.exit('numpy' in"

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import fewer
-from fewer import Status
 from fewer.jobs.points.points import prepare
 from fewer.report.bins import HistogramStudy
 from fewer.report.page import path_page
@@ -20,7 +19,6 @@ from fewer.report.path import (
     matching_size,
     solve_path,
     study_of,
-    sufficient_over_splits,
 )
 from fewer.report.study import Study
 
@@ -136,11 +134,6 @@ def test_data_in_blocks_have_one_set_of_passes():
 def test_what_a_path_cannot_serve_is_refused(job, options, words):
     with pytest.raises(fewer.InvalidInput, match=words):
         fewer.path(job, ROWS, [2], **options)
-
-
-def test_a_k_above_the_rows_of_the_training_part_keeps_all_of_them():
-    found = fewer.path("points", ROWS[:10], [3, 9])
-    assert np.isfinite(found.held_out["fewer"]).all()
 
 
 def test_a_path_is_drawn():
@@ -278,36 +271,6 @@ def test_sizes_are_claimed_as_measured_whatever_a_baseline_does(seed):
     assert all(k < each <= 200 for each in asked)
     assert tried == sorted(each for each in asked if error < errors[each - 1] < np.inf)
     assert size == min((each for each in asked if errors[each - 1] <= error), default=None)
-
-
-def test_that_no_error_is_below_zero_is_no_proof():
-    rows = np.random.default_rng(0).standard_normal((60, 2))
-    problem = study_of("points", rows, 4)
-    result = problem.solve(4, solver="exchange", rng=0)
-    assert result.status is Status.FINISHED
-    for bound in (0.0, 1e-5):
-        assert ("gap" in problem.lost(replace(result, bound=bound))) is (bound > 0.0)
-    problem = study_of("terms", np.eye(3), y=np.array([0.5, 0.5, 0.0]))
-    exact = problem.solve(2, solver="exact")
-    assert exact.status is Status.OPTIMAL
-    assert problem.lost(exact)["gap"] == exact.gap
-
-
-def test_what_all_k_have_in_common_does_not_count():
-    shift = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])[:, None]  # which rows are held out
-    assert sufficient_over_splits(np.array([[10.0, 3.0, 1.0, 1.0]]) + shift, 0.3) == 2
-    noise = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0]])
-    assert (
-        sufficient_over_splits(np.array([[10.0, 1.5, 1.1, 1.0]]) + noise, 0.3) == 1
-    )  # of k itself it does
-
-
-def test_one_far_value_does_not_lower_the_error_of_bins():
-    x = np.random.default_rng(0).lognormal(size=2000)
-    near, far = (study_of("bins", values) for values in (x, np.append(x, 1e6)))
-    before, after = (problem.error(problem.solve(10)) for problem in (near, far))
-    assert after > before / 2
-    assert near.lost(near.solve(10))[near.metric] == before
 
 
 def test_the_error_of_bins_is_a_mean_over_the_data():

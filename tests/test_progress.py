@@ -27,19 +27,7 @@ FUNCTIONS = {
     "minimize": lambda **more: fewer.minimize(F, fewer.SparseSimplex(F.space, 2), "greedy", **more),
 }
 ESTIMATORS = {
-    "FewerPoints": (
-        lambda **more: fewer.FewerPoints(3, solver="greedy", random_state=0, **more).fit(A)
-    ),
-    "FewerPointsClassifier": (
-        lambda **more: fewer.FewerPointsClassifier(
-            4, gamma=0.1, solver="greedy", random_state=0, **more
-        ).fit(A, np.arange(40) % 2)
-    ),
-    "FewerSampler": (
-        lambda **more: fewer.FewerSampler(
-            3, by_label=False, solver="greedy", random_state=0, **more
-        ).fit(A)
-    ),
+    "FewerPoints": lambda **more: fewer.FewerPoints(3, solver="greedy", **more).fit(A),
     "FewerBins": lambda **more: fewer.FewerBins(4, **more).fit(A[:, :2]),
     "FewerTerms": lambda **more: fewer.FewerTerms(3, solver="greedy", **more).fit(A, A[:, :2]),
     "FewerDims": lambda **more: fewer.FewerDims(3, random_state=0, **more).fit(X),

@@ -522,9 +522,8 @@ def content_of_file(path: Path, most: int) -> Any:
         return content_of(path.read_bytes())
     label = "damaged or is not a distribution saved by fewer"
     stored = stored_arrays(path, label, ("format", "version", *FIELDS), check)
-    content = {name: array.data for name, array in stored.items()}
-    head = {name: content[name].tolist() for name in ("format", "version") if name in content}
-    return content | head
+    arrays = {name: array.data for name, array in stored.items()}
+    return {name: array if array.ndim else array.item() for name, array in arrays.items()}
 
 
 def _keys(codes: npt.NDArray[Any]) -> list[bytes]:
