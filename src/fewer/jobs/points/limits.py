@@ -10,7 +10,6 @@ from ...constraints.sparse_simplex import SparseSimplex
 from ...spaces import Space
 from ...tables.column import columns_of, role
 from ...tables.frames import aligned, index_of, is_table, nearest
-from ...tables.source import is_dask
 from .options import PointsOptions
 
 CANDIDATES_PER_ROW = 10
@@ -129,24 +128,23 @@ def groups_of(X: Any, groups: Any, n: int) -> Groups:
         column = columns_of(aligned(groups, X, "groups"))[0]
     if column is None:
         return as_groups(groups, n)
-    codes = column.levels.codes
-    if len(codes) != n:
-        raise InvalidInput(f"groups must have one label for each of the {n} rows, got {len(codes)}")
-    if column.missing is not None:
-        row = int(np.argmax(column.missing))
-        raise InvalidInput(f"groups must not be missing, got one missing in row {row}")
-    return Groups(np.asarray(codes, np.int64), tuple(column.levels.values.tolist()))
+    names, codes = column.levels
+    if len(codes) != n or (codes < 0).any():
+        gap = f"with one missing in row {int(np.argmin(codes))}" if (codes < 0).any() else ""
+        raise InvalidInput(
+            f"groups must have one label for each of the {n} rows, got {len(codes)} {gap}"
+        )
+    return Groups(codes, tuple(names.tolist()))
 
 
 def by_position(n: int, options: PointsOptions) -> PointsOptions:
     """Make options for n rows of blocks that were gathered: rows by position, whatever the index of the blocks."""
-    rows = {
-        name: np.isin(np.arange(n), rows_named(getattr(options, name), None, n, name))
-        for name in ("include", "exclude")
-    }
-    groups, units = (
-        np.asarray(value) if is_dask(value) else value for value in (options.groups, options.units)
-    )
-    if groups is not None and not isinstance(groups, str):
-        groups = read(groups, "groups")
-    return options.replace(groups=groups, units=units, **rows)
+    changes = {}
+    for name in ("include", "exclude"):
+        rows = rows_named(getattr(options, name), None, n, name)
+        changes[name] = np.isin(np.arange(n), rows)
+    for name in ("groups", "units"):
+        value = getattr(options, name)
+        if value is not None and not isinstance(value, str):
+            changes[name] = read(value, name)
+    return options.replace(**changes)

@@ -13,6 +13,7 @@ from ..._validation import (
     Vector,
     as_array,
     as_shares,
+    as_vector,
     as_weights,
     gathered,
     is_frame,
@@ -205,14 +206,14 @@ def _read_with_target(X: Any, options: PointsOptions, scales: bool) -> RowInput:
 
     Weights are such that rows of both count alike, on average.
     """
-    weights: list[Any] = [options.sample_weight, options.target_weight]
     labels, target, columns = options.labels, gathered(options.target), options.columns
+    weights = {"sample_weight": options.sample_weight, "target_weight": options.target_weight}
     if labels is not None and not isinstance(labels, str):
         raise InvalidInput(
             "labels beside a target must name a column that X and the target have, got an array for"
             " X alone"
         )
-    if is_frame(X) != is_frame(target) or library_of(X) != library_of(target):
+    if library_of(X) != library_of(target):
         container = f"a table of {library_of(X)}" if is_frame(X) else "an array"
         raise InvalidInput(
             f"target must be {container} as X is, got {shown(type(target).__name__)}"
@@ -229,24 +230,21 @@ def _read_with_target(X: Any, options: PointsOptions, scales: bool) -> RowInput:
                 refuse_missing([c for c in tables[1].columns if c.name in columns], RULES[1:])
             except InvalidInput as error:
                 raise error.at("target") from None
-        for at, name in enumerate(("sample_weight", "target_weight")):
-            column = role(tables[at], weights[at], name)
-            weights[at] = weights[at] if column is None else column.values
-        names = [*columns, *([] if labels is None else [labels])]
-        both = below(X, target, names, "target")
+        for table, (name, weight) in zip(tables, list(weights.items()), strict=True):
+            column = role(table, weight, name)
+            weights[name] = weight if column is None else column.values
+        both = below(X, target, [*columns, *filter(None, [labels])], "target")
     else:
         both = below_array(X, target, "target", options.missing != "error")
     m = height(target)
     n = height(both) - m
-    counts = (n, "sample_weight"), (m, "target_weight")
-    shares = [
-        np.full(count, 1.0 / count) if weight is None else as_weights(weight, count, name)
-        for weight, (count, name) in zip(weights, counts, strict=True)
+    mass = [
+        np.ones(count) if weight is None else as_vector(weight, (count,), name)
+        for count, (name, weight) in zip((n, m), weights.items(), strict=True)
     ]
-    pooled = np.concatenate([n * shares[0], m * shares[1]])
-    entry = _read(both, options, scales, pooled, columns)
-    mass = np.ones(m) if weights[1] is None else np.asarray(weights[1], np.float64)
-    total = float(mass[entry.kept[entry.kept >= n] - n].sum())
+    shares = [as_shares(part, name) for part, name in zip(mass, weights, strict=True)]
+    entry = _read(both, options, scales, np.append(n * shares[0], m * shares[1]), columns)
+    total = float(mass[1][entry.kept[entry.kept >= n] - n].sum())
     return replace(entry, n=n, others=m, total=total, notes=(*notes, *entry.notes))
 
 
