@@ -62,7 +62,10 @@ def test_dims_with_units_and_costs(tmp_path):
     ("words", "said"),
     [
         ("--budget 2", "--budget is what may be spent on --costs"),
-        ("--budget 2 -k 2 --costs costs.csv", "give k, or costs and budget: how much may be chosen"),
+        (
+            "--budget 2 -k 2 --costs costs.csv",
+            "give k, or costs and budget: how much may be chosen",
+        ),
         ("-k 2 --costs costs.csv", "--costs need a --budget"),
         ("--budget 2 --costs few.csv", "costs has none for the column 'c1', 'c2', 'c3'"),
         ("-k 2 --units twice.csv", "has 'c0' twice"),

@@ -7,9 +7,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from soak.convex import least
 
 from fewer import Conditions, InvalidInput, Status, terms
+from soak.convex import least
 
 LOSSES = ("squared", "absolute", "downside")
 UNITS = (1e-12, 1e-10, 1e-6, 1.0, 1e6, 1e12)

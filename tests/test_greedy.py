@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from reproduction import fig1
 
 import naive
 from fewer import (
@@ -24,6 +23,7 @@ from fewer import (
     greedy,
 )
 from fewer.constraints.conditions import Conditions
+from reproduction import fig1
 
 
 def face_of(q, units):

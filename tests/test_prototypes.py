@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from reproduction import prototypes
 
 from fewer.similarity import similarity_of
+from reproduction import prototypes
 
 
 def rows(seed, n=30, d=3):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from soak.convex import least
 
 import naive_proof as naive
 from fewer import Atoms, Conditions, InvalidInput, SparseSimplex
@@ -19,6 +18,7 @@ from fewer.active_set import simplex_weights
 from fewer.rules import Rules as Limits
 from fewer.search.engine import Branch
 from fewer.search.relaxation import Relaxations, shrunk, spectral_start
+from soak.convex import least
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "index_tracking.npz"
 

@@ -6,7 +6,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
+
 import reproduction
+from fewer import L2, DimensionSparse, Lattice, exact, greedy
+from naive import project_simplex
 from reproduction import (
     arrays,
     compression,
@@ -31,10 +35,6 @@ from reproduction.chance import (
 )
 from reproduction.experiment import Claim, Reading, Row, Setting, Table
 from reproduction.runner import run
-from scipy.stats import ttest_1samp
-
-from fewer import L2, DimensionSparse, Lattice, exact, greedy
-from naive import project_simplex
 
 NAMES = [
     *(f"fig{name}" for name in ("1a", "1b", "2a", "2b", "3a", "3b")),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from reproduction import __main__ as command
 from reproduction import data, guard, store, theorem5
 from reproduction.catalogue import EXPERIMENTS

@@ -11,6 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+
+from fewer import Moments
+from fewer.rules import Rules
+from fewer.solvers.loop import Record
 from soak.judge import bounded
 from soak.parts import attempt, existing, find
 from soak.referee import (
@@ -23,10 +27,6 @@ from soak.referee import (
     optimum,
     sparse_region,
 )
-
-from fewer import Moments
-from fewer.rules import Rules
-from fewer.solvers.loop import Record
 
 ROOT = Path(__file__).parents[1]
 SEED = 13

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from soak import commands, fault_checks, faults, hostile
 
 QUICK = ("pickles", "headers", "archives", "tables", "start", "texts")

@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
 from fewer import (
     AbsoluteError,
@@ -22,6 +21,7 @@ from fewer import (
     terms,
 )
 from fewer.constraints.feasibility import feasible_member
+from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
 OBJECTIVES = {"squared": Moments, "absolute": AbsoluteError, "downside": DownsideError}
 
