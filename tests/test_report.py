@@ -95,7 +95,7 @@ def test_pictures_are_pixels():
     image = pytest.importorskip("PIL.Image")
     src = re.search(
         r'src="data:image/png;base64,([^"]+)"',
-        pictures(np.array([[0.0, 1.0, 2.0, 4.0]]), ["a"], (2, 2)),
+        pictures({"a": [0.0], "b": [1.0], "c": [2.0], "d": [4.0]}, ["a"], (2, 2)),
     )[1]
     pixels = np.asarray(image.open(io.BytesIO(base64.b64decode(src))))
     assert pixels.tolist() == [[255, 191], [128, 0]]

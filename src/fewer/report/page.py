@@ -146,16 +146,16 @@ def panel(path: Path, answer: Answer, shape: Shape) -> Html:
     shares = [f"{100 * weight:.1f} %" for weight in weights]
     names = [f"{first} {x}: {words}" for x, words in zip(kept[first], shares, strict=False)]
     parts: list[Any] = [facts_list(facts, "facts large")]
-    if shape is not None:
-        parts.append(pictures(study.pixels(kept, math.prod(shape)), shares, shape))
-    if shape is None or study.job != "points":
+    if shape is None:
         parts.append(study.picture(result, names))
+    else:
+        parts.append(pictures(kept, shares, shape))
     parts.append(rows_table(kept, study.shares, f"{study.unit} kept", shape))
     for heading, words, more in study.details(result) if result.source is not None else ():
         parts += [tag("h3", heading), caption(words)]
         if shape is not None and "weight" not in more:
             numbers = [f"row {i}" for i in more["index"]]
-            parts.append(pictures(study.pixels(more, math.prod(shape)), numbers, shape))
+            parts.append(pictures(more, numbers, shape))
         parts.append(rows_table(more, study.shares, heading, shape))
     return join(parts)
 
