@@ -11,7 +11,6 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import fewer
@@ -118,21 +117,6 @@ def test_an_ill_conditioned_tall_problem_keeps_its_digits(small):
         2,
     ]  # the Gram matrix would not tell the first two columns apart
     assert found.value < 1e-20
-
-
-def test_long_tables_may_be_cut_inside_an_order(small, monkeypatch):
-    rng = np.random.default_rng(0)
-    lines = pl.DataFrame(
-        {"order": np.sort(rng.integers(0, 700, 3000)), "item": rng.choice(list("abcdefgh"), 3000)}
-    )
-    whole = fewer.dims(lines, 3, order="order", item="item")
-    for size in (64, 128, 1024):
-        monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", size)
-        part = fewer.dims(lambda: iter([lines[:1000], lines[1000:]]), 3, order="order", item="item")
-        assert part.labels.tolist() == whole.labels.tolist()
-        assert (part.value, part.bound) == pytest.approx((whole.value, whole.bound), rel=1e-12)
-    with pytest.raises(InvalidInput, match="in the order of their orders"):
-        fewer.dims(lambda: iter([lines[::-1]]), 3, order="order", item="item")
 
 
 def test_rare_states_that_do_not_fit_widen_the_bound(data, small):

@@ -215,13 +215,6 @@ def test_limits_and_callbacks_end_it_with_an_answer_no_worse_than_the_rows():
     assert short.value + 3 * short.value_se > 0  # an estimate of it may be 0
 
 
-def test_where_nothing_can_move_the_rows_come_back():
-    X = np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 1.0]])
-    found = points(X, 2, gamma=1.0, rng=0, move=True)
-    assert found.value == pytest.approx(0.0, abs=1e-12)
-    assert found.rows.tolist() == X[[0, 2]].tolist()
-
-
 def test_float32_stays_float32_and_integers_become_numbers():
     X = mixture(10).round()
     assert points(X.astype(np.float32), 3, rng=0, move=True).rows.dtype == np.float32
@@ -274,3 +267,10 @@ def test_points_that_are_put_elsewhere_keep_their_class():
     assert result.value == pytest.approx(direct, rel=1e-7)
     model = clone(FewerPoints(5, move=(-1.0, 1.0), random_state=0)).fit(X)
     assert np.abs(model.points_).max() <= 1.0
+
+
+def test_where_nothing_can_move_the_rows_come_back():
+    X = np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 1.0]])
+    result = points(X, 2, gamma=1.0, rng=0, move=True)
+    assert result.value == pytest.approx(0.0, abs=1e-12)
+    assert result.rows.tolist() == X[[0, 2]].tolist()
