@@ -381,9 +381,8 @@ def place_on_states(result: Result, rows: StateRows, objective: str) -> Result:
         rest = max(1.0 - float(p.sum()), 0.0) if size > space.size else 0.0
     codes = swapped(space.rows[:, dims].toarray(), rows.origin[dims])
     kept = Distribution(codes, p, dims, rows.shape, rest, rows.origin)
-    words = Words("columns", rows.n)
-    result = replace(result, weights=None, table=p, space=space, kept=kept, words=words)
-    return result.named("columns", OBJECTIVES[objective])
+    words = Words("columns", rows.n, OBJECTIVES[objective])
+    return replace(result, weights=None, table=p, space=space, kept=kept, words=words)
 
 
 @dataclass(frozen=True, eq=False)
