@@ -369,17 +369,15 @@ def squared_distance(states: States) -> L2 | ListedL2:
 def place_on_states(result: Result, rows: StateRows, objective: str) -> Result:
     """The chosen face as a distribution on the states inside it."""
     dims = result.indices
-    inside = np.flatnonzero(rows.inside(dims))
-    Q = min(float(rows.weights[inside].sum()), 1.0)
     size = math.prod(rows.shape[i] for i in dims)
-    if inside.size:
+    inside = np.flatnonzero(rows.inside(dims))
+    space, p, Q = States(np.zeros((1, rows.n), np.int32), m=rows.shape), np.zeros(1), 0.0
+    if inside.size:  # else the origin of the face is listed, which no row is at
         space = States(rows.table[inside], rows.counts[inside], rows.shape)
-        q = space.weights * Q
-    else:  # no row lies in the face: list its origin, which q gives no mass
-        space, q = States(np.zeros((1, rows.n), np.int32), m=rows.shape), np.zeros(1)
-    p, rest = q / max(Q, 1e-300), 0.0
+        p, Q = space.weights, min(float(rows.weights[inside].sum()), 1.0)
+    rest = 0.0
     if objective == "l2" or not inside.size:  # what q lacks goes evenly to all states of the face
-        p = q + float(Fraction(1.0 - Q) / size)
+        p = p * Q + float(Fraction(1.0 - Q) / size)
         rest = max(1.0 - float(p.sum()), 0.0) if size > space.size else 0.0
     codes = swapped(space.rows[:, dims].toarray(), rows.origin[dims])
     kept = Distribution(codes, p, dims, rows.shape, rest, rows.origin)

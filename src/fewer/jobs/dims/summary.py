@@ -298,9 +298,10 @@ def are_codes(values: Vector) -> npt.NDArray[np.bool_]:
 
 def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Any:
     """A column of small whole numbers as codes; `rows` are where its values stand."""
-    right = are_codes(values)
-    if not right.all():
-        wrong = int(np.argmin(right))
+    with np.errstate(invalid="ignore"):
+        codes = values.astype(np.int32)
+    if codes.min(initial=0) < 0 or (codes != values).any():
+        wrong = int(np.argmin(are_codes(values)))
         row = wrong if rows is None else int(rows[wrong])
         ignored, labels = (Fix("columns", {name: kind}) for kind in ("ignore", "category"))
         raise InvalidInput(
@@ -308,7 +309,7 @@ def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Any:
             f" value, got {values[wrong]:g}; {ignored} leaves it out, {labels} takes it as labels",
             fixes=[ignored, labels],
         )
-    return values.astype(np.int32)
+    return codes
 
 
 def largest_codes(table: Any) -> Indices:
