@@ -295,12 +295,15 @@ class DimsProblem:
             return Rules(n, k, include=include, exclude=exclude)
         budget = as_number(limit, "budget")
         spent, least = float(costs[include].sum()), float(np.delete(costs, exclude).min())
-        if max(spent, least) > budget * (1.0 + ROUNDING):
+        room = budget * (1.0 + ROUNDING)
+        if least > room:
+            raise InvalidInput(
+                f"a budget of {budget:g} pays for none of the {self.units.words}: the cheapest"
+                f" costs {least:g}"
+            )
+        if spent > room:
             raise InvalidInput(
                 f"include costs {spent:g} together, more than the budget of {budget:g}"
-                if spent > least
-                else f"a budget of {budget:g} pays for none of the {self.units.words}: the cheapest"
-                f" costs {least:g}"
             )
         free = np.setdiff1d(np.flatnonzero(costs == 0.0), exclude)
         include = np.union1d(include, free)

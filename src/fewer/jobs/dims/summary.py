@@ -152,9 +152,9 @@ class DimsSummary:
         """The summary with some of the states; the weight of the others is added to a field."""
         if states.all():
             return self
-        left = (
-            {others: getattr(self, others) + float(self.weights[~states].sum())} if others else {}
-        )
+        left = {}
+        if others:
+            left[others] = getattr(self, others) + float(self.weights[~states].sum())
         table, weights = self.table[np.flatnonzero(states)], self.weights[states]
         return replace(self, table=table, weights=weights, **left)
 
