@@ -1,7 +1,5 @@
 """points that stand for another set: against enumeration, and the discrepancy computed pair by pair."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,8 +9,8 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from fewer import InvalidInput, points
-from fewer.active_set import box_weights
 from fewer.jobs.points import target as _target
+from test_points_limits import best
 
 N, M, K = 12, 30, 3
 
@@ -26,18 +24,6 @@ def discrepancy(rows, weights, target, masses, gamma):
     """MMD² between two weighted sets, by the whole matrices."""
     within = [w @ rbf_kernel(A, A, gamma=gamma) @ w for A, w in ((rows, weights), (target, masses))]
     return sum(within) - 2 * weights @ rbf_kernel(rows, target, gamma=gamma) @ masses
-
-
-def best(X, T, masses, gamma, allowed=lambda at: True, low=0.0, high=1.0):
-    """The least MMD² over all sets of K rows of X."""
-    S, c = rbf_kernel(X, X, gamma=gamma), rbf_kernel(X, T, gamma=gamma) @ masses
-    constant = masses @ rbf_kernel(T, T, gamma=gamma) @ masses
-    values = []
-    for at in map(list, combinations(range(len(X)), K)):
-        if allowed(at):
-            w = box_weights(S[np.ix_(at, at)], c[at], low, high, np.full(K, 1 / K))
-            values.append(w @ S[np.ix_(at, at)] @ w - 2 * c[at] @ w + constant)
-    return min(values)
 
 
 CASES = [
@@ -57,7 +43,10 @@ def test_the_best_rows_for_the_other_set(options, allowed, low, high, weighted):
     found = points(
         X, K, target=T, target_weight=weight if weighted else None, gamma=0.5, rng=0, **options
     )
-    assert found.value == pytest.approx(best(X, T, masses, 0.5, allowed, low, high), rel=1e-6)
+    c = rbf_kernel(X, T, gamma=0.5) @ masses
+    constant = masses @ rbf_kernel(T, gamma=0.5) @ masses
+    least = best(rbf_kernel(X, gamma=0.5), c, constant, allowed, low, high)
+    assert found.value == pytest.approx(least, rel=1e-6)
     assert found.value == pytest.approx(
         discrepancy(X[found.indices], found.weights, T, masses, 0.5), rel=1e-9
     )

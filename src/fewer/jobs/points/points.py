@@ -16,10 +16,18 @@ from ...threads import own_threads
 from .blocks import points_in_blocks
 from .comparison import MEANS_ONLY, STANDARDIZED, Comparison, standardizes, with_bandwidth
 from .explain import Source
-from .limits import Limits, by_position, groups_of
 from .moving import move_points
 from .options import PointsOptions
-from .rows import RowInput, Sample, as_gram, distinct_rows, read_rows
+from .rows import (
+    Limits,
+    RowInput,
+    Sample,
+    as_gram,
+    by_position,
+    distinct_rows,
+    groups_of,
+    read_rows,
+)
 from .target import Answer, target_of
 from .units import choose_units
 

@@ -20,9 +20,8 @@ from ...result import Result, Status, Words
 from ...similarity import Similarity
 from ...solvers.minimize import minimize
 from ...spaces import Atoms
-from .limits import Limits
 from .options import PointsOptions
-from .rows import Sample
+from .rows import Limits, Sample
 from .sums import SPECTRA, CandidateRows, RandomFeatures, RowSums, frequencies_of
 
 # Work is counted in pairs of rows times (columns + 20). What sizes without a time limit cost was
