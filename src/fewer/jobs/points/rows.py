@@ -84,12 +84,13 @@ class RowInput:
 
     def at(self, rows: Indices, name: str) -> Indices:
         """Find where rows of X, which an option names, are among those that are compared."""
-        gone = np.setdiff1d(rows, self.kept)
+        at = np.minimum(np.searchsorted(self.kept, rows), len(self.kept) - 1)
+        gone = rows[self.kept[at] != rows]
         if gone.size:
             raise InvalidInput(
                 f"{name} names row {gone[0]}, which is left out: it has a missing value"
             )
-        return np.searchsorted(self.kept, rows)
+        return at
 
     def split(self, sample: "Sample") -> tuple["Sample", "Sample"]:
         """Split a sample into the rows to choose from and those to stand for: twice itself without a target."""
