@@ -13,9 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fewer import FewerPoints, InvalidInput, points
-from fewer.tables import encode
-from fewer.tables.encode import encoded
-from fewer.tables.schema import Schema
+from fewer.tables import schema
+from fewer.tables.schema import Schema, encoded
 from fewer.tables.source import Block
 
 
@@ -73,8 +72,8 @@ def test_the_similarity_is_the_product_that_is_documented(form):
 def test_wide_tables_are_sparse_and_answer_alike(monkeypatch, wide):
     expected = points(TABLE, 4, gamma=0.1, **QUICK)
     if wide:
-        monkeypatch.setattr(encode, "MAX_DENSE_WIDTH", 2)
-        monkeypatch.setattr(encode, "MAX_FILLED_SHARE", 1.0)
+        monkeypatch.setattr(schema, "MAX_DENSE_WIDTH", 2)
+        monkeypatch.setattr(schema, "MAX_FILLED_SHARE", 1.0)
     assert sp.issparse(rows_of(TABLE)) == wide
     result = points(TABLE, 4, gamma=0.1, **QUICK)
     assert result.indices.tolist() == expected.indices.tolist()
@@ -210,7 +209,7 @@ def with_gaps(frame=pd.DataFrame):
 
 def test_a_missing_value_is_refused_with_its_column_and_row():
     sentence = (
-        r"column 'age', row 3: is missing, as is 1 more; missing='drop' .*'impute' .*'category'"
+        r"column 'age', row 3: is missing, and 1 more; missing='drop' .*'impute' .*'category'"
         r" .*'ignore'"
     )
     with pytest.raises(InvalidInput, match=sentence):

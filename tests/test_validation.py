@@ -244,7 +244,10 @@ REFUSED = [
     ("rows of one length", lambda: points(X, 1, target=[[1.0, 2.0], [3.0]])),
     ("row", lambda: points(np.empty((0, 2)), 2, target=X)),
     ("row", lambda: points(sp.csr_array((0, 2)), 2, target=X)),
-    ("sorted", lambda: FewerPointsClassifier(2).fit(X, np.array([0, "a", 0, "a", 0], object))),
+    (
+        "sorted|label type",
+        lambda: FewerPointsClassifier(2).fit(X, np.array([0, "a", 0, "a", 0], object)),
+    ),
     (r"got shape \(4,\)", lambda: dims(LINE, 1)),
     (r"got shape \(4,\)", lambda: terms(LINE, [1.0], 1)),
     ("shape", lambda: FewerTerms(k=1).fit(LINE, [1.0])),

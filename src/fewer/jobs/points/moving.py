@@ -17,8 +17,8 @@ from ...objectives.mmd import spans, spread
 from ...result import Result, Status
 from ...similarity import Similarity
 from ...solvers.loop import Progress
-from ...tables.encode import Encoding
 from ...tables.frames import put_columns
+from ...tables.schema import Encoding
 from .options import PointsOptions, as_ends
 from .rows import Sample
 from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target
