@@ -510,8 +510,7 @@ def content_of_file(path: Path, most: int) -> Any:
     label = "damaged or is not a distribution saved by fewer"
     stored = stored_arrays(path, label, ("format", "version", *FIELDS), check)
     content = {name: array.data for name, array in stored.items()}
-    head = {name: content[name].tolist() for name in ("format", "version") if name in content}
-    return content | head
+    return {name: data if data.ndim else data.tolist() for name, data in content.items()}
 
 
 def _keys(codes: npt.NDArray[Any]) -> list[bytes]:
