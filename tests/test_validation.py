@@ -92,7 +92,7 @@ BAD = [
     (lambda: Lattice(3, (2, 2)), r"m must be an integer or 3 integers, got \(2, 2\)"),
     (
         lambda: CUBE.ravel([0, 0, 2]),
-        r"rows must lie in the lattice of shape \(2, 2, 2\), got 0\.\.2",
+        r"rows must lie in the lattice of shape \(2, 2, 2\).*, got \[0, 0, 2\]",
     ),
     (lambda: Simplex(CUBE).project(with_entry(np.nan)), "v must be finite, got nan at index 2"),
     (
