@@ -15,7 +15,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
@@ -301,12 +301,17 @@ def checksum(X: Any, before: Sequence[int] = ()) -> tuple[int, ...]:
 
 
 def _entries(X: Any) -> list[Any]:
-    """The entries of rows, in their order; of polars hashes of rows."""
+    """The entries of rows, in their order; of polars and pandas hashes of rows."""
     if sp.issparse(X):
         rows = as_sparse(X, "a block").tocsr()
         return [rows.data, rows.indices.astype(np.int64), np.diff(rows.indptr).astype(np.int64)]
     if library_of(X) == "polars":
         return [(X if is_frame(X) else X.to_frame()).hash_rows().to_numpy()]
+    if library_of(X) == "pandas":
+        import pandas as pd
+
+        with suppress(TypeError):  # of lists and other cells without a hash
+            return [pd.util.hash_pandas_object(X, index=False).to_numpy()]
     if library_of(X) is not None:
         return [np.asarray(series) for series in series_of(X)]
     return [read(X, "a block")]
@@ -316,7 +321,7 @@ def _bytes(values: Any) -> bytes:
     """The values of an array as bytes."""
     if not values.dtype.hasobject:
         return bytes(np.ascontiguousarray(values).tobytes())
-    text = "".join(f"{value!r}\0" for value in values.ravel().tolist())
+    text = "\0".join([*map(repr, values.ravel().tolist()), ""])
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -326,7 +331,7 @@ def _in_order(
     """Blocks with their summaries, in order; a few of them at the same time."""
     if workers <= 1:
         for block in blocks:
-            yield block, located(work, block, plan)
+            yield block, summarize_block(work, block, plan)
         return
     waiting: deque[tuple[Block, Future[S]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
@@ -347,11 +352,11 @@ def _in_order(
 def _alone(work: Work[S], block: Block, plan: Any) -> S:
     """`work` on one thread, beside others."""
     with one_thread():
-        return located(work, block, plan)
+        return summarize_block(work, block, plan)
 
 
-def located(work: Work[S], block: Block, plan: Any) -> S:
-    """`work`, with the block's place among all rows in its errors."""
+def summarize_block(work: Work[S], block: Block, plan: Any) -> S:
+    """Summarise a block by `work`, with the place of the block among all rows in its errors."""
     try:
         return work(block, plan)
     except InvalidInput as error:
