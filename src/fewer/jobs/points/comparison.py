@@ -1,5 +1,6 @@
 """How rows are compared: columns standardized, by a similarity with its bandwidth."""
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -177,7 +178,7 @@ def with_bandwidth(
 ) -> tuple[Sample, Comparison, str]:
     """Choose the bandwidth of rows that are scaled already, and say what is odd about them.
 
-    `rng` goes on as before; `total` is how many rows k are chosen from where the sample is a part of
+    `rng` is left as it is; `total` is how many rows k are chosen from where the sample is a part of
     them. Rows of an inner product without labels are centred, if they are dense: MMD² stays what it
     is, and inner products then round by the spread of the rows.
     """
@@ -194,7 +195,7 @@ def with_bandwidth(
     if callable(name) or name not in BANDED:
         return replace(sample, rows=rows), comparison, ""
     if isinstance(options.gamma, str) and options.gamma == "cv":
-        gamma, note = validated_bandwidth(sample, k, options, rng.spawn(1)[0], total)
+        gamma, note = validated_bandwidth(sample, k, options, copy.deepcopy(rng).spawn(1)[0], total)
     else:
         gamma, note = fit_bandwidth(sample.rows, name, options.gamma, sample.weights)
     rows = in_memory(rows, options.max_memory // 8)
