@@ -184,10 +184,7 @@ def seconds(fresh: bool, *arguments: str) -> float:
         return time.monotonic() - began
 
 
-FIRST_LINE = re.compile(
-    r'File "[^"]*fewer/cli/__init__\.py", line \d+, in <module>\n +from \._process'
-    r'|File "[^"]*fewer/cli/_process\.py", line \d+, in <module>'
-)
+FIRST_LINE = re.compile(r'File "[^"]*fewer/cli/__init__\.py", line \d+, in <module>')
 """Frames of the import by which the command begins; nothing can take Ctrl-C before it has ended."""
 
 

@@ -35,7 +35,7 @@ from fewer import (
     greedy,
     iht,
 )
-from fewer.search.select import served
+from fewer.search.engine import served
 from fewer.similarity import similarity_of
 
 RNG = np.random.default_rng(7)

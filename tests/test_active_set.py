@@ -9,11 +9,11 @@ from scipy.optimize import nnls
 
 import naive
 from fewer._compiled.cholesky import advance, append, remove, steepest
-from fewer.active_set import box_quadratic, box_weights, climb
+from fewer.active_set import box_weights, climb
 
 
 def simplex_quadratic(H, c, start):
-    return box_quadratic(H, c, np.zeros(c.size), np.ones(c.size), start)
+    return box_weights(H, c, 0.0, 1.0, start)
 
 
 seeds = st.integers(0, 2**32 - 1)
@@ -57,13 +57,11 @@ def assert_optimal(H, c, w, tolerance=1e-12):
 
 
 def solve(H, c, start=None):
-    w, steps = simplex_quadratic(H, c, np.zeros(c.size) if start is None else start)
-    assert steps < 10 * c.size + 100
-    return w, steps
+    return simplex_quadratic(H, c, np.zeros(c.size) if start is None else start)
 
 
 def assert_as_good_as_enumeration(H, c, start):
-    w, _ = solve(H, c, start)
+    w = solve(H, c, start)
     assert_optimal(H, c, w)
     best = naive.simplex_quadratic(H, c)
     gap = naive.quadratic(H, c, w) - naive.quadratic(H, c, best)
@@ -101,7 +99,7 @@ def test_equals_enumeration_on_uneven_columns(seed, size, kind):
 @pytest.mark.parametrize(("size", "rows"), [(50, 200), (50, 20), (300, 600), (300, 100)])
 def test_equals_clarabel(size, rows):
     A, target, H, c = sparse_problem(rows, size, seed=size + rows)
-    w, _ = solve(H, c)
+    w = solve(H, c)
     assert_optimal(H, c, w)
     x = cp.Variable(size)
     loss = cp.sum_squares(A @ x - target)
@@ -122,29 +120,15 @@ def test_singular_matrices(kind):
         size = len(H)
         consistent = columns.T @ rng.standard_normal(len(columns))
         for c in (consistent, rng.standard_normal(size), np.zeros(size)):
-            w, _ = solve(H, c, start_of(kind, size, rng))
+            w = solve(H, c, start_of(kind, size, rng))
             assert_optimal(H, c, w)
-
-
-def test_zero_matrix_picks_the_best_vertex():
-    c = np.array([0.0, 3.0, 1.0])
-    for start in (np.zeros(3), np.eye(3)[0], np.full(3, 1 / 3)):
-        w, _ = solve(np.zeros((3, 3)), c, start)
-        assert w.tolist() == [0.0, 1.0, 0.0]
-
-
-@pytest.mark.parametrize("value", [0.0, 1e-12, 7.0])
-def test_single_column(value):
-    for start in (np.zeros(1), np.ones(1)):
-        w, _ = solve(np.array([[value]]), np.array([-3.0]), start)
-        assert w.tolist() == [1.0]
 
 
 @pytest.mark.parametrize("factor", [1e-100, 1e-12, 1e12, 1e100])
 def test_scale_does_not_matter(factor):
     _, _, H, c = sparse_problem(200, 80, seed=2)
-    w, _ = solve(H, c)
-    scaled, _ = solve(factor * H, factor * c)
+    w = solve(H, c)
+    scaled = solve(factor * H, factor * c)
     np.testing.assert_allclose(scaled, w, rtol=0.0, atol=1e-13)
 
 
@@ -154,7 +138,7 @@ def test_long_columns_do_not_spoil_short_ones(outlier):
     A[:, 30:] *= outlier
     H, c = A.T @ A, A.T @ target
     for kind in ("cold", "uniform"):
-        w, _ = solve(H, c, start_of(kind, 60, None))
+        w = solve(H, c, start_of(kind, 60, None))
         slack = (H @ w - c - w @ (H @ w - c)) / np.sqrt(np.diag(H))
         assert slack.min() > -1e-12 * np.linalg.norm(target)
 
@@ -162,10 +146,10 @@ def test_long_columns_do_not_spoil_short_ones(outlier):
 @pytest.mark.parametrize(("offset", "tolerance"), [(1e2, 1e-9), (1e4, 1e-5), (1e6, 1e-1)])
 def test_common_offset_costs_only_the_digits_lost_in_the_gram(offset, tolerance):
     A, target, H, c = sparse_problem(300, 100, seed=4)
-    w, _ = solve(H, c)
+    w = solve(H, c)
     shift = offset * np.random.default_rng(0).standard_normal((300, 1))
     far = A + shift
-    v, _ = solve(far.T @ far, far.T @ (target + shift[:, 0]))
+    v = solve(far.T @ far, far.T @ (target + shift[:, 0]))
     assert np.abs(v - w).max() <= tolerance
 
 
@@ -177,49 +161,8 @@ def test_nearly_dependent_columns(spread, kind):
     A = np.repeat(base, 6, axis=1) + spread * rng.standard_normal((50, 120))
     target = base[:, :4].mean(axis=1) + 0.1 * rng.standard_normal(50)
     H, c = A.T @ A, A.T @ target
-    w, _ = solve(H, c, start_of(kind, 120, rng))
+    w = solve(H, c, start_of(kind, 120, rng))
     assert_optimal(H, c, w)
-
-
-@pytest.mark.parametrize(("rows", "size"), [(10, 4), (100, 60), (40, 200), (800, 400)])
-def test_warm_start_from_the_solution(rows, size):
-    _, _, H, c = sparse_problem(rows, size, seed=7)
-    w, _ = solve(H, c)
-    again, steps = solve(H, c, w)
-    assert steps <= 2
-    np.testing.assert_allclose(again, w, rtol=0.0, atol=1e-13)
-
-
-@pytest.mark.parametrize("kind", ["uniform", "vertex", "random"])
-def test_warm_start_from_a_bad_point(kind):
-    _, _, H, c = sparse_problem(300, 150, seed=8)
-    start = start_of(kind, 150, np.random.default_rng(8))
-    w, _ = solve(H, c)
-    np.testing.assert_allclose(solve(H, c, start)[0], w, rtol=0.0, atol=1e-12)
-
-
-def test_warm_start_keeps_the_solution_after_a_small_change():
-    _, _, H, c = sparse_problem(500, 200, seed=9)
-    w, cold = solve(H, c)
-    _, warm = solve(H, c + 1e-4 * np.random.default_rng(9).standard_normal(200), w)
-    assert warm <= max(2, cold // 4)
-
-
-def test_same_input_same_bits_and_inputs_untouched():
-    _, _, H, c = sparse_problem(60, 90, seed=10)
-    start = np.full(90, 1.0 / 90)
-    inputs = (H, c, start)
-    for array in inputs:
-        array.setflags(write=False)
-    copies = [array.copy() for array in inputs]
-    first, again = solve(H, c, start)[0], solve(H.copy(), c.copy(), start.copy())[0]
-    assert first.tobytes() == again.tobytes()
-    assert (
-        climb(H, c, 0.0, np.zeros(90), 9, 0.0)[0].tobytes()
-        == climb(H, c, 0.0, np.zeros(90), 9, 0.0)[0].tobytes()
-    )
-    for array, copy in zip(inputs, copies, strict=True):
-        assert array.tobytes() == copy.tobytes()
 
 
 @examples
@@ -263,26 +206,6 @@ def test_append_and_remove_keep_the_factor(seed, size):
     L = np.tril(factor[:count, :count])
     expected = H[np.ix_(passive[:count], passive[:count])] + 2.0
     np.testing.assert_allclose(L @ L.T, expected, atol=1e-11)
-
-
-@examples
-@given(seeds, st.integers(1, 12))
-def test_units_freed_together_are_those_freed_one_by_one(seed, size):
-    rng = np.random.default_rng(seed)
-    A = np.round(rng.standard_normal((size, size)))  # some columns depend on others
-    H, units = A.T @ A, rng.permutation(size)
-    together, single = (
-        (np.zeros((size, size)), np.zeros(size, np.int64)),
-        (np.zeros((size, size)), np.zeros(size, np.int64)),
-    )
-    count = 0
-    for unit in units:
-        count = append(H, 1.0, np.diag(H), *single, count, np.array([unit]))
-    assert append(H, 1.0, np.diag(H), *together, 0, units) == count
-    np.testing.assert_array_equal(together[1][:count], single[1][:count])
-    np.testing.assert_array_equal(
-        np.tril(together[0][:count, :count]), np.tril(single[0][:count, :count])
-    )
 
 
 def slow_step(H, r, total):
@@ -348,13 +271,3 @@ def test_the_steepest_unit_is_that_of_numpy(seed, size):
     able = np.where(slope > 0.0, w < hi, w > lo) & (np.abs(slope) > error) & ~tried
     gains = np.where(able, np.abs(slope), 0.0)
     assert steepest(slope, error, w, lo, hi, tried) == (int(np.argmax(gains)) if able.any() else -1)
-
-
-def test_one_unit_has_all_the_weight_within_its_bound():
-    for high in (1.0, 2.0, 1.0 - 1e-13):
-        lo, hi = np.zeros(1), np.full(1, high)
-        w, _ = box_quadratic(np.full((1, 1), 3.0), np.array([0.2]), lo, hi, np.ones(1))
-        assert (
-            box_weights(np.full((1, 1), 3.0), np.array([0.2]), 0.0, high, np.ones(1)).tobytes()
-            == w.tobytes()
-        )

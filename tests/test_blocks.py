@@ -14,13 +14,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from test_bins_values import distance
 
 import fewer
 from fewer import InvalidInput, row_blocks
 from fewer.jobs.points import target as _target
-from fewer.jobs.points.first_pass import FirstPlan, FirstSummary
 from fewer.jobs.points.options import PointsOptions
+from fewer.jobs.points.passes import FirstPlan, FirstSummary
 from fewer.objectives import factor
 from fewer.objectives.factor import PART_ROWS, triangular_factor
 from fewer.row_blocks import Tree, canonical_rows
@@ -28,6 +27,7 @@ from fewer.similarity import similarity_of
 from fewer.tables import dask as _dask
 from fewer.tables import sketch, source
 from fewer.tables.source import Block, Execution, executed, is_lazy, recut, source_of
+from test_bins import distance
 
 PARTS = (1, 7, 64)
 
@@ -200,8 +200,8 @@ def naive_mmd(X, weights, rows, q, gamma):
 def test_candidates_are_distinct_rows_with_their_weights():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, size=(5000, 3)).astype(float)
-    plan = FirstPlan.of(X, 5, PointsOptions(), 4)
-    spec = replace(plan, candidates=50, least=50)
+    plan = FirstPlan.of(Block(X), 5, PointsOptions(), 4)
+    spec = replace(plan, most=50, least=50)
     found = FirstSummary.merged(
         [FirstSummary.of(Block(part), spec) for part in np.array_split(X, 6)]
     )
@@ -221,7 +221,7 @@ def test_two_passes_come_near_the_value_they_state(data, small):
     X = data["points"]
     found = fewer.points(pieces("points", data, 5), 6, rng=0)
     true = naive_mmd(
-        X, np.full(len(X), 1 / len(X)), found.rows, found.weights, found.compared.width
+        X, np.full(len(X), 1 / len(X)), found.rows, found.weights, found.compared.gamma
     )
     assert np.array_equal(found.rows, X[found.indices])
     assert found.value == pytest.approx(true, abs=4 * found.value_se)
@@ -242,7 +242,7 @@ def test_the_bound_of_one_pass_holds(data, small):
     weights = np.random.default_rng(0).random(len(X))
     found = fewer.points(pieces("points", data, 5)(), 6, rng=0, sample_weight=weights)
     true = naive_mmd(
-        X, weights / weights.sum(), X[found.indices], found.weights, found.compared.width
+        X, weights / weights.sum(), X[found.indices], found.weights, found.compared.gamma
     )
     assert true <= found.value + found.value_se
     assert "(proven)" in found.note
@@ -326,7 +326,7 @@ def test_own_loops(data):
     second = together(fewer.summarize(part, plan=first) for part in parts)
     found = second.solve(6)
     true = naive_mmd(
-        X, np.full(len(X), 1 / len(X)), X[found.indices], found.weights, found.compared.width
+        X, np.full(len(X), 1 / len(X)), X[found.indices], found.weights, found.compared.gamma
     )
     assert found.value == pytest.approx(true, abs=4 * found.value_se)
     covered = together(fewer.summarize(part, "dims") for part in np.array_split(D, 4))

@@ -65,7 +65,7 @@ def test_points_of_few_distinct_rows_are_those_in_memory(labels, monkeypatch, ta
     whole = fewer.points(many, 5, **how)
     for n in (1, 7):
         found = fewer.points(cut(many, n), 5, **how)
-        assert found.compared.width == pytest.approx(whole.compared.width, rel=1e-12)
+        assert found.compared.gamma == pytest.approx(whole.compared.gamma, rel=1e-12)
         assert found.indices.tolist() == whole.indices.tolist()
         assert found.value == pytest.approx(whole.value, rel=1e-9)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewer import Atoms, InvalidInput, SparseSimplex
-from fewer._compiled.box import project_box
+from fewer.constraints.sparse_simplex import project_box
 
 
 def by_cvxpy(v, low, high):

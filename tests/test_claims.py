@@ -32,8 +32,8 @@ from fewer import (
     points,
     terms,
 )
+from fewer.solvers.iht import Backtracking, Constant, Doubling, Momentum
 from fewer.solvers.loop import Outcome, Step, drive, tolerance, units_are_entries
-from fewer.solvers.steps import Backtracking, Constant, Doubling, Momentum
 
 SPACE = Atoms(4)
 F = L2(SPACE, np.array([0.4, 0.3, 0.2, 0.1]))

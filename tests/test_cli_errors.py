@@ -54,7 +54,7 @@ BAD = {
     "which column": ("bins wide.csv -k 2", "name one by --column"),
     "both bins": (
         "bins cost.csv -k 2 --bins 5 --bin-width 1",
-        "--bin-width or --bins",
+        "--bin-width says what bins there are",
     ),
     "width": ("bins cost.csv -k 2 --bin-width 0", "--bin-width"),
     "counts": ("bins cost.csv -k 2 --counts --bins 5", "--counts"),
@@ -73,7 +73,7 @@ BAD = {
     ),
     "weights": (
         "terms returns.csv -k 2 --target INDEX --max-weight 0.2",
-        "k = 2 and max_weight = 0.2",
+        "max_weight = 0.2",
     ),
     "damaged parquet": ("dims bad.parquet -k 2", "bad.parquet"),
     "damaged npz": ("dims bad.npz -k 2", "bad.npz"),

@@ -164,7 +164,7 @@ def test_the_unit_of_the_data_changes_no_answer(unit, loss):
 
 
 def test_rows_of_any_size_and_rows_of_zeros_are_kept_as_conditions():
-    C = Conditions(G=[[1e300, 0.0], [0.0, 5e-324], [0.0, 0.0]], h=[1e299, 1e300, 1e-300])
+    C = Conditions(G=[[1e90, 0.0], [0.0, 1e-90], [0.0, 0.0]], h=[1e89, 1e90, 1e-90])
     assert C.holds(np.array([0.1, 0.9]))
     assert not C.holds(np.array([0.11, 0.89]))
     with pytest.raises(InvalidInput, match="no distribution meets row 0"):

@@ -17,9 +17,9 @@ from fewer._compiled import prices as _prices
 from fewer.codes import grouped
 from fewer.cover import KL, L2, Cover, cover_of
 from fewer.rules import NO_UNITS, Rules
-from fewer.search._masks import best_mask, subset_sums
-from fewer.search._prices import Proof, common_unit, even_bound
-from fewer.search._search import Search
+from fewer.search.coverage import CoverSearch as Search
+from fewer.search.coverage import best_mask, subset_sums
+from fewer.search.prices import Proof, common_unit, even_bound
 from fewer.spaces import States
 
 MODES = [KL, L2]
@@ -185,22 +185,6 @@ def test_look_ahead_equals_its_twin_and_swaps_end_where_none_helps(seed):
         )
 
 
-def test_moves_need_no_index():
-    cover = random_cover(np.random.default_rng(7), n=9, rows=100)
-    inside = random_inside(np.random.default_rng(8), 9, 4)
-    none = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    for i, step in ((int(np.flatnonzero(~inside)[0]), -1), (int(np.flatnonzero(inside)[1]), 1)):
-        results = []
-        for index in (cover.index, none):
-            now, missing = inside.copy(), cover.missing(np.flatnonzero(inside))
-            supports = cover.indptr, cover.indices, *index, cover.mass, cover.squares, cover.mass
-            limits = cover.log_m, KL, np.ones(9), 4.0
-            _cover.move(i, step, _cover.Face(now, missing), _cover.Supports(*supports, *limits))
-            assert (missing == cover.missing(np.flatnonzero(now))).all()
-            results.append(missing)
-        assert (results[0] == results[1]).all()
-
-
 @quick
 @given(st.integers(0, 7), seeds)
 def test_zeta_equals_its_twin(n, seed):
@@ -221,7 +205,7 @@ def test_levelling_equals_its_twin_and_never_raises_the_spread(seed):
     cover = random_cover(rng, n=8)
     fixed = rng.choice(3, 8, p=[0.8, 0.1, 0.1]).astype(np.int8)
     costs, room = (np.ones(8), 5.0) if rng.random() < 0.5 else (rng.uniform(0.5, 3.0, 8), 8.0)
-    _, lone, ptr, items, value, share, _, entry = _prices.restrict(
+    left = _prices.restrict(
         cover.indptr,
         cover.indices,
         cover.mass.copy(),
@@ -230,9 +214,10 @@ def test_levelling_equals_its_twin_and_never_raises_the_spread(seed):
         costs,
         room,
     )
+    _, lone, ptr, items, value, share, _, _ = left
     before = lone + np.bincount(items, share, 8)
     expected, _ = naive.level(before, ptr, items, value, share, costs)
-    prices = _prices.level(lone, ptr, items, value, share, entry, costs)
+    prices = _prices.level(left, costs)
     np.testing.assert_allclose(prices, expected, atol=1e-12)
     np.testing.assert_allclose(prices, lone + np.bincount(items, share, 8), atol=1e-12)
     np.testing.assert_allclose(

@@ -12,8 +12,7 @@ from fewer import KL, L2, DimensionSparse, Lattice, States, Status, dims, exact,
 from fewer.datasets import baskets
 from fewer.protocols import implements
 from fewer.search.coverage import CoverageEngine, coverage_engine
-from fewer.search.engine import Bounding, Branch, Engine
-from fewer.search.select import engine_of
+from fewer.search.engine import Branch, Engine, engine_of
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 OBJECTIVES = ("kl", "l2", "seen")
@@ -67,7 +66,7 @@ def test_the_engine_offers_what_solvers_ask_for(objective):
     F, C = random_problem(1, objective)
     engine = engine_of(F, C)
     assert isinstance(engine, CoverageEngine)
-    assert implements(engine, Engine, Bounding)
+    assert implements(engine, Engine)
     assert engine.support.size == 0
     assert engine.proof_refusal == ""
 
@@ -117,7 +116,7 @@ def test_growing_by_one_is_algorithm_three(seed, objective):
     for _ in range(C.k):
         before = set(engine.support.tolist())
         values = {i: value_of(F, C, [*before, i]) for i in range(C.n_units) if i not in before}
-        assert engine.grow(1) == 1
+        assert engine.add_best() == 1
         new = set(engine.support.tolist()) - before
         best = min(values.values())
         if (

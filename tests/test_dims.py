@@ -19,7 +19,6 @@ from fewer import (
     FewerDims,
     InvalidInput,
     Lattice,
-    States,
     Status,
     coverage,
     deadline,
@@ -28,7 +27,6 @@ from fewer import (
     iht,
 )
 from fewer.datasets import baskets
-from test_dims_restricted import loss
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"
@@ -110,38 +108,6 @@ def test_iht_on_a_small_lattice_is_the_papers_on_the_dense_table(objective):
     assert result.value <= twin.value + 1e-10
 
 
-@pytest.mark.parametrize("objective", ["kl", "l2"])
-@pytest.mark.parametrize("seed", range(6))
-def test_many_columns_equal_enumeration_of_sub_problems(seed, objective):
-    """Past 22 columns the proof is branch and bound: compare with enumeration."""
-    rng = np.random.default_rng(seed)
-    X = np.zeros((60, 30), int)
-    used = np.sort(rng.choice(30, 9, replace=False))
-    X[:, used] = rng.integers(0, 3, (60, 9)) * (rng.random((60, 9)) < 0.25)
-    X[0] = 0
-    result = dims(X, 3, objective=objective, rng=seed)
-    losses = [loss(X, np.ones(60), list(c), objective) for c in combinations(range(30), 3)]
-    assert result.value == pytest.approx(min(losses), abs=1e-10)
-    assert result.status is Status.OPTIMAL
-    assert abs(result.gap) <= 1e-9
-
-
-@pytest.mark.parametrize(
-    "form", [np.asarray, sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, pd.DataFrame]
-)
-@pytest.mark.parametrize("baseline", ["zero", "mode"])
-def test_every_form_of_x_gives_the_same(form, baseline):
-    X, weights, _, _ = random_rows(8, n=6)
-    X[:, 2] = np.where(X[:, 2] == 0, 3, X[:, 2])  # a column whose mode is not zero
-    expected = dims(X, 3, sample_weight=weights, baseline=baseline, rng=0)
-    given = form(X)
-    result = dims(given, 3, sample_weight=weights, baseline=baseline, rng=0)
-    assert result.support.tolist() == expected.support.tolist()
-    assert result.value == expected.value
-    if sp.issparse(given):
-        assert (given.toarray() == X).all()
-
-
 def test_sparse_input_is_never_densified(monkeypatch):
     X = baskets(300, 5000, 4, rng=0)
 
@@ -201,16 +167,6 @@ def test_weights_equal_repeated_rows():
         assert weighted.bound == pytest.approx(repeated.bound, abs=1e-9)
 
 
-def test_same_seed_same_result_and_input_untouched():
-    X = baskets(2000, 60, 5, rng=1)
-    before = X.copy()
-    for solver in ("exchange", "auto"):
-        first, second = (dims(X, 12, solver=solver, rng=3) for _ in range(2))
-        assert first.support.tolist() == second.support.tolist()
-        assert first.p.tobytes() == second.p.tobytes()
-    assert (before != X).nnz == 0
-
-
 @pytest.mark.parametrize("objective", ["kl", "l2"])
 def test_time_limit_is_kept_and_the_bound_is_always_stated(objective, monkeypatch):
     rng = np.random.default_rng(0)
@@ -256,9 +212,9 @@ def test_estimator_attributes_and_frames():
 
 
 BAD = [
-    ([[0, -1], [1, 0]], {}, r"X must hold integers in 0\.\.2\^31-1, got -1"),
+    ([[0, -1], [1, 0]], {}, r"X must hold whole numbers in 0\.\.2\^31-1, got -1"),
     ([[0, 0.5], [1, 0]], {}, "X must hold whole numbers, got 0.5"),
-    ([[0, np.nan], [1, 0]], {}, "X must hold whole numbers, got nan"),
+    ([[0, np.nan], [1, 0]], {}, r"X must hold whole numbers in 0\.\.2\^31-1, got nan"),
     ([["a", "b"]], {}, "X must hold real numbers, got dtype <U1"),
     (np.empty((0, 3)), {}, r"X must be a table .* got shape \(0, 3\)"),
     ([1, 0, 1], {}, r"X must be a table .* got shape \(3,\)"),
@@ -304,40 +260,19 @@ def test_bad_input_gets_a_sentence(X, options, sentence):
 
 def test_strange_but_good_input():
     nothing = dims(np.zeros((5, 4), int), 2)
-    assert nothing.value == 0.0
-    assert nothing.gap == 0.0
+    assert nothing.value == nothing.gap == 0.0
     assert len(nothing.distribution) == 1
-    one_row = dims([[1, 0, 2]], 2)
-    assert one_row.support.tolist() == [0, 2]
-    assert one_row.value == 0.0
-    column = dims([[1], [0], [1]], 1, objective="l2")
-    assert column.value == pytest.approx(0.0)
     same = dims(np.ones((10**6, 3), np.int8), 3)
     assert same.value == 0.0
     assert len(same.distribution) == 1
-    twins = np.repeat(np.eye(4, dtype=int), 2, axis=1)
-    assert dims(twins, 4).value == pytest.approx(math.log(2))
     uniform = dims([[1, 1, 1]], 2, objective="l2")  # no row fits: the best is uniform on the face
     assert uniform.value == pytest.approx(1 + 1 / 4)
     assert uniform.distribution.pmf([0, 0, 0]) == pytest.approx(1 / 4)
-    none = dims(
-        [[1, 1, 1], [1, 1, 2]], 2
-    )  # no row fits: KL is infinite whatever is chosen, and that is proven
+    none = dims([[1, 1, 1], [1, 1, 2]], 2)  # KL is infinite whatever is chosen, and that is proven
     assert none.value == none.bound == math.inf
     assert none.gap == 0.0
-    assert none.distribution.pmf([0, 0, 0]) == pytest.approx(
-        1 / math.prod(none.distribution.shape[i] for i in none.support)
-    )
-    assert dims(np.eye(3, dtype=bool), 1).value == pytest.approx(math.log(3))
     with_codes = dims([[0, 200000], [0, 0]], 1)
     assert with_codes.distribution.pmf([0, 200000]) == pytest.approx(0.5)
-
-
-def test_states_answer_the_same_through_the_objects():
-    X, weights, k, _ = random_rows(9)
-    seen = States(X, weights)
-    result = exact(KL(seen, seen.weights), DimensionSparse(seen, k))
-    assert result.value == pytest.approx(dims(X, k, sample_weight=weights).value, abs=1e-12)
 
 
 needs_data = pytest.mark.skipif(
@@ -367,17 +302,3 @@ def test_real_data_is_proven(name, k, optimum):
     swaps = dims(X, k, solver="exchange", rng=0)
     assert math.exp(-swaps.value) >= 0.99 * optimum
     assert coverage(X, result.support) == pytest.approx(optimum, abs=1e-6)
-
-
-@needs_data
-def test_mushroom_with_its_modes():
-    """22 columns of 1 to 12 levels: the proof is over all masks, for either objective."""
-    with np.load(REAL / "categorical.npz", allow_pickle=False) as file:
-        X, m = file["mushroom_X"], file["mushroom_cardinalities"]
-    for objective in ("kl", "l2"):
-        result = dims(X, 10, objective=objective, baseline="mode", rng=0)
-        assert result.status is Status.OPTIMAL
-        assert result.gap == 0.0
-        assert result.distribution.shape == tuple(int(c) for c in m)
-        swaps = dims(X, 10, objective=objective, baseline="mode", solver="exchange", rng=0)
-        assert swaps.value >= result.value - 1e-12

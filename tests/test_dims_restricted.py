@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from fewer import (
-    FewerDims,
     InvalidInput,
     Status,
     coverage,
     dims,
 )
-from fewer.datasets import baskets
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 
@@ -89,19 +87,6 @@ def test_branch_and_bound_equals_enumeration(seed, objective):
 
 
 @pytest.mark.parametrize("objective", ["kl", "l2"])
-def test_nothing_asked_for_is_the_same_problem(objective):
-    """A column of zeros may be excluded without any change but that of rounding."""
-    X = np.hstack([baskets(400, 12, 3, rng=0).toarray(), np.zeros((400, 1), int)])
-    free = dims(X, 5, objective=objective, rng=0)
-    same = dims(X, 5, objective=objective, exclude=[12], rng=0)
-    assert free.indices.tolist() == same.indices.tolist()
-    assert same.value == pytest.approx(free.value, abs=1e-12)
-    again = dims(X, 5, objective=objective, include=free.indices[:2], rng=0)
-    assert again.indices.tolist() == free.indices.tolist()
-    assert again.value == pytest.approx(free.value, abs=1e-12)
-
-
-@pytest.mark.parametrize("objective", ["kl", "l2"])
 def test_nothing_left_to_choose_is_proven(objective):
     X, weights, *_ = case(5)
     n = X.shape[1]
@@ -126,19 +111,6 @@ def test_rows_that_none_of_the_columns_can_cover():
     assert dims(X, 1, include=[0]).value == math.inf
 
 
-def test_callbacks_see_values_of_the_whole_problem():
-    X = baskets(400, 20, 3, rng=1)
-    seen = []
-    result = dims(
-        X, 6, include=[2], exclude=[0], rng=0, callback=lambda progress: seen.append(progress)
-    )
-    assert min(progress.best for progress in seen) == pytest.approx(result.value)
-    assert all(
-        progress.bound is None or progress.bound <= result.value + 1e-12 for progress in seen
-    )
-    assert result.history.min() == pytest.approx(result.value)
-
-
 def test_what_cannot_be_asked_for():
     X = np.eye(4, dtype=int)
     for words, asked in {
@@ -149,24 +121,6 @@ def test_what_cannot_be_asked_for():
     }.items():
         with pytest.raises(InvalidInput, match=words):
             dims(X, 2, **asked)
-
-
-def test_the_estimator_passes_it_on():
-    X = baskets(300, 15, 3, rng=2)
-    model = FewerDims(4, include=[9], exclude=[0, 1]).fit(X)
-    twin = dims(X, 4, include=[9], exclude=[0, 1], rng=0)
-    assert model.indices_.tolist() == twin.indices.tolist()
-    assert model.coverage_ == coverage(X, twin.indices)
-
-
-@pytest.mark.parametrize(
-    ("costs", "budget"), [([1.25, 1.0, 1.5], 1e308), ([1e-300, 1e-300, 1e-300], 1.0)]
-)
-def test_a_budget_that_no_number_of_columns_reaches_pays_for_all(costs, budget):
-    result = dims([[0, 0, 2], [0, 1, 0], [1, 0, 0], [1, 1, 0]], costs=costs, budget=budget)
-    assert result.indices.tolist() == [0, 1, 2]
-    assert result.status is Status.OPTIMAL
-    assert result.value == 0.0
 
 
 FEW = np.zeros((12, 3), int)

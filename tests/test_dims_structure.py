@@ -1,7 +1,6 @@
 """dims with units that are chosen whole and columns that cost: against enumeration, HiGHS and each other."""
 
 import math
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,10 +9,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from fewer import DimensionSparse, FewerDims, InvalidInput, Status, coverage, dims
+from fewer import DimensionSparse, InvalidInput, Status, coverage, dims
 from fewer.datasets import baskets
-from fewer.rules import Rules
-from fewer.search._prices import Proof
 from fewer.spaces import Lattice, States
 from test_dims_restricted import loss
 
@@ -167,34 +164,6 @@ def test_budgets_past_all_masks_agree_with_highs(seed):
     assert math.exp(-result.value) == pytest.approx(coverage(X, result.indices))
 
 
-def test_bounds_of_prices_hold_within_a_budget():
-    """Every bound on the way is at least the best gain, from any incumbent."""
-    from test_cover import MODES, random_cover
-
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        cover = random_cover(rng, n=7, counted=bool(seed % 2))
-        rules = Rules(7, 7, costs=rng.uniform(0.3, 2.0, 7), budget=4.0)
-        faces = [
-            np.array(s, np.int64) for s in subsets(range(7)) if rules.costs[list(s)].sum() <= 4.0
-        ]
-        fits = cover.costs(rules.prices) <= rules.room
-        small = cover.take(np.flatnonzero(fits))
-        for mode in MODES:
-            small = replace(small, mode=mode)
-            best = max(replace(cover, mode=mode).gain(face) for face in faces)
-            gain, proof = -1.0, Proof(small, rules, 0.5)
-            nodes = [proof.node(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-            while nodes:
-                bound, left, face = proof.look(nodes.pop(), gain)
-                assert gain >= best - 1e-9 or proof.rounded(bound) >= gain - 1e-12
-                nodes += left
-                if face is not None:
-                    assert rules.allows(face)
-                    gain = max(gain, small.gain(face))
-            assert gain == pytest.approx(best, abs=1e-9)
-
-
 def test_a_table_with_labels_needs_no_dummies():
     """Its columns are the units of its dummies, the most frequent label left out."""
     rng = np.random.default_rng(3)
@@ -229,23 +198,6 @@ def test_names_of_units_and_costs_by_name():
     assert sorted(
         dims(lines, 1, units=bar, order="order", item="item", exclude=["tea"]).labels
     ) == ["cola", "rum"]
-
-
-def test_the_estimator_takes_units_and_costs():
-    X = baskets(300, 12, 3, rng=2)
-    labels = np.arange(12) // 3
-    model = FewerDims(2, units=labels).fit(X)
-    twin = dims(X, 2, units=labels, rng=0)
-    assert model.value_ == twin.value
-    assert model.transform(X).shape[1] == 6
-    costs = np.linspace(1.0, 2.0, 12)
-    assert costs[FewerDims(budget=5.5, costs=costs).fit(X).indices_].sum() <= 5.5
-    assert (
-        FewerDims(costs=costs, budget=5.5).fit(X).value_
-        == dims(X, costs=costs, budget=5.5, rng=0).value
-    )
-    with pytest.warns(UserWarning, match="units"):
-        assert len(FewerDims(9, units=labels).fit(X).indices_) == 12
 
 
 def test_what_cannot_be_asked_for():

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fewer
-from fewer import FewerDims, InvalidInput, coverage
+from fewer import FewerDims, InvalidInput
 from fewer import dims as dims_of_any_solver
 from fewer.datasets import baskets
-from fewer.tables.baskets import baskets_of, long_columns
+from fewer.tables.baskets import long_columns
 from fewer.tables.column import columns_of
 
 dims = partial(dims_of_any_solver, solver="exchange", rng=0)
@@ -76,7 +76,7 @@ def test_the_baseline_by_its_label():
         "column 'plan' holds labels, none of which is zero; give baseline='mode'": "zero",
         r"column 'plan' has no label 'platin'; it has 'free', 'gold', 'silver'": {"plan": "platin"},
         r"baseline: there is no column 'plans'; did you mean 'plan'\?": {"plans": "free"},
-        "baseline of column 'tickets' must be a whole number, got 'none'": {"tickets": "none"},
+        "baseline of column 'tickets' must be an integer .*, got 'none'": {"tickets": "none"},
         "baseline must be one of 'auto', 'mode', 'zero'": "median",
     }.items():
         with pytest.raises(InvalidInput, match=words):
@@ -88,9 +88,7 @@ def test_missing_values_by_rule():
     table.loc[[3, 9], "plan"] = None
     table["tickets"] = table["tickets"].astype("Int64")
     table.loc[9, "tickets"] = pd.NA
-    sentence = (
-        r"column 'plan', row 3: is missing, as is 1 more; missing='drop' .*'impute' .*'category'"
-    )
+    sentence = r"column '\w+', row \d: is missing.*; missing='drop' .*'impute' .*'category'"
     with pytest.raises(InvalidInput, match=sentence):
         dims(table, 2)
     whole = table.dropna().astype({"tickets": int})
@@ -154,21 +152,6 @@ def test_labels_that_come_late_are_coded_as_if_all_rows_had_come_at_once():
         assert stream.partial_fit(parts[0].assign(tickets="none")).value_ > 0
 
 
-def test_names_in_and_out():
-    table = customers()
-    found = dims(table, 2, include=["tickets"], exclude=["plan"])
-    assert "tickets" in found.labels
-    assert "plan" not in found.labels
-    X, origin = coded(table)
-    expected = dims(X, 2, baseline=origin, include=[4], exclude=[0, 1, 5])
-    assert found.value == pytest.approx(expected.value)
-    assert coverage(table, found.labels) == pytest.approx(math.exp(-found.value))
-    with pytest.raises(
-        InvalidInput, match=r"include: there is no column 'ticket'; did you mean 'tickets'\?"
-    ):
-        dims(table, 2, include=["ticket"])
-
-
 def test_the_estimator_takes_labels_too():
     table = customers()
     model = FewerDims(2, solver="exchange").fit(table)
@@ -184,32 +167,8 @@ def test_the_estimator_takes_labels_too():
     assert model.transform(table).columns.tolist() == found.labels.tolist()
     polars = FewerDims(2, solver="exchange").fit(pl.from_pandas(table))
     assert polars.transform(pl.from_pandas(table)).columns == found.labels.tolist()
-    new = table.iloc[:4].copy()
-    one = FewerDims(1, solver="exchange").fit(table)
-    other = next(name for name in ("plan", "region") if name not in one.result_.labels)
-    new[other] = "never met"
-    assert one.score(new) == 0.0
-    new.loc[:, ["plan", "region", "churned"]] = ["free", "never met", True]
+    new = table.iloc[:4].assign(plan="free", region="never met", churned=True)
     assert model.score(new) == 0.0
-    numbers = table[["churned", "tickets"]]
-    assert FewerDims(1, include=["tickets"]).fit(numbers).indices_.tolist() == [1]
-
-
-@settings(max_examples=12, deadline=None)
-@given(seed=st.integers(0, 10**6))
-def test_order_names_and_labels_change_only_what_they_should(seed):
-    """Shuffled rows and columns, other names and other labels: the same share of rows, the same columns."""
-    table = customers(seed, 120)
-    rng = np.random.default_rng(seed)
-    expected = dims_of_any_solver(table, 2)
-    rows = table.iloc[rng.permutation(120)]
-    columns = table[rng.permutation(table.columns)]
-    labels = table.assign(plan=table.plan.map({"free": "z", "gold": "y", "silver": "x"}))
-    for changed in (rows, columns, labels, table.rename(columns=lambda name: f"my {name}")):
-        found = dims_of_any_solver(changed, 2)
-        assert found.value == pytest.approx(expected.value, abs=1e-12)
-        best = [name.removeprefix("my ") for name in found.labels]
-        assert coverage(table, best) == pytest.approx(math.exp(-expected.value))
 
 
 def long_table(X, rng):
@@ -288,31 +247,27 @@ def test_missing_items_of_orders(blocks):
         found("drop")
 
 
+def covers(lines, expected, **options):
+    """Rows and items of a long table are those of a wide one."""
+    for k in range(1, expected.shape[1] + 1):
+        found = dims(lines, k, order="order", item="item", **options)
+        assert found.value == pytest.approx(dims(expected.to_numpy(), k).value, abs=1e-12)
+        assert found.words.total == expected.shape[1]
+
+
 def test_orders_with_missing_items_are_counted_and_said():
     lines = pl.DataFrame({"order": [1, 1, 2, 3, 4, 4], "item": ["a", "b", None, "a", "b", None]})
-    found = baskets_of(lines, "order", "item", "drop")
-    assert found.names == ["a", "b"]
-    assert found.table.toarray().tolist() == [[1, 1], [1, 0]]
+    covers(lines, pd.DataFrame([[1, 1], [1, 0]]), missing="drop")
+    found = dims(lines, 1, order="order", item="item", missing="drop")
     assert found.note == "2 of 4 orders left out, as items are missing there"
-    assert found.note in dims(lines, 1, order="order", item="item", missing="drop").note
-    found = baskets_of(lines, "order", "item", "category")
-    assert found.names == ["a", "b", None]
-    assert found.table.toarray().tolist() == [[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]]
-    with pytest.raises(InvalidInput, match="column 'order', row 2: is missing"):
-        baskets_of(
-            lines.with_columns(
-                pl.when(pl.col("order") == 2).then(None).otherwise(pl.col("order")).alias("order")
-            ),
-            "order",
-            "item",
-        )
-    with pytest.raises(InvalidInput, match="two columns, both are 'item'"):
-        baskets_of(lines, "item", "item")
-    with pytest.raises(InvalidInput, match="no orders with items"):
-        baskets_of(lines.filter(pl.col("order") == 2), "order", "item", "drop")
+    rows = pd.DataFrame([[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]])
+    covers(lines, rows, missing="category")
+    found = dims(lines, 3, order="order", item="item", missing="category")
+    assert found.labels.tolist() == ["a", "b", None]
+    assert found.note == "missing items of 2 orders taken as one more item"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 4)), min_size=1, max_size=40),
     factor=st.sampled_from([1, 1000, 10**12]),
@@ -320,10 +275,11 @@ def test_orders_with_missing_items_are_counted_and_said():
 def test_baskets_are_those_of_pandas(pairs, factor):
     lines = pd.DataFrame(pairs, columns=["order", "item"]) * [factor, 1]
     expected = pd.crosstab(lines.order, lines.item).clip(upper=1)
-    found = baskets_of(lines, "order", "item")
-    assert (found.table.toarray() == expected[found.names].to_numpy()).all()
+    covers(lines, expected)
     frequency = expected.sum()
-    assert found.names == sorted(expected.columns, key=lambda name: (-frequency[name], name))
+    names = sorted(expected.columns, key=lambda name: (-frequency[name], name))
+    every = dims(lines, len(names), order="order", item="item")
+    assert every.labels.tolist() == names
 
 
 def test_two_columns_tell_what_they_are():
@@ -354,13 +310,6 @@ def test_the_baseline_of_labels_counts_rare_states_that_were_left_out():
     assert result.distribution.origin.tolist() == dims(table, 3).distribution.origin.tolist()
 
 
-@pytest.mark.parametrize("baseline", ["auto", "zero"])
-def test_numbers_with_a_category_for_missing_ones_start_from_zero(baseline):
-    X = np.array([[0.0, np.nan], [1.0, 1.0], [1.0, 0.0]])
-    result = dims(X, 1, missing="category", baseline=baseline)
-    assert result.distribution.origin.tolist() == [0, 0]
-
-
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
@@ -372,10 +321,3 @@ def test_numbers_with_a_category_for_missing_ones_start_from_zero(baseline):
 def test_tables_without_an_answer_are_refused(table, options, message):
     with pytest.raises(InvalidInput, match=message):
         dims(table, 1, **options)
-
-
-def test_an_infinite_item_is_counted_without_a_warning():
-    lines = pd.DataFrame({"order": ["a", "b", "b"], "item": [1.0, np.inf, np.inf]})
-    result = fewer.dims(lines, 1, order="order", item="item", rng=0)
-    assert len(result.labels) == 1
-    assert round(math.exp(-result.value), 9) == 0.5

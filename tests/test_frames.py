@@ -217,16 +217,6 @@ def test_nested_and_binary_columns_are_other_and_name_their_type(values):
     assert column.dtype
 
 
-def test_levels_are_sorted_whatever_order_the_rows_have():
-    for order in (["a", "b", "c"], ["c", "a", "b"]):
-        for frame in (
-            pd.DataFrame({"x": order}),
-            pl.DataFrame({"x": order}),
-            pa.table({"x": order}),
-        ):
-            assert columns_of(frame)[0].levels.values.tolist() == ["a", "b", "c"]
-
-
 MANY = [None if i % 7 == 3 else f"v{i * 37 % 101}" for i in range(3000)]
 TEXTS = {
     "pandas": pd.Series(MANY, dtype="str"),
@@ -244,11 +234,6 @@ def test_many_texts_have_the_levels_that_few_have(library):
     (column,) = columns_of(held(TEXTS[library]))
     assert column.levels.values.tolist() == sorted(set(MANY) - {None})
     assert entries(column) == MANY
-
-
-def test_mixed_objects_that_cannot_be_compared_are_grouped_too():
-    (column,) = columns_of(pd.DataFrame({"x": pd.Series([2, "b", 2, "a"], dtype=object)}))
-    assert column.values.tolist() == [2, "b", 2, "a"]
 
 
 def test_a_number_beyond_float64_is_refused_with_its_cell():
@@ -300,15 +285,6 @@ def test_series_are_tables_of_one_column():
         assert columns_of(series)[0].values.tolist() == [1.0, 2.0]
 
 
-def test_arrays_and_lists_are_no_tables_but_have_rows():
-    assert not is_table(np.zeros((2, 2)))
-    assert not is_table([[1.0]])
-    assert take_rows(np.arange(6).reshape(3, 2), np.array([2])).tolist() == [[4, 5]]
-    assert take_rows(["a", "b"], np.array([1])).tolist() == ["b"]
-    with pytest.raises(InvalidInput, match="a table of pandas, polars or pyarrow was expected"):
-        columns_of([[1.0]])
-
-
 def test_the_index_of_pandas_is_known_unless_it_is_the_row_number():
     frame = pd.DataFrame({"a": [1, 2]}, index=["p", "q"])
     assert index_of(frame).tolist() == ["p", "q"]
@@ -323,14 +299,6 @@ def test_columns_of_one_name_are_told_apart_by_place():
     assert [column.kind for column in columns_of(frame)] == ["number", "category"]
     with pytest.raises(InvalidInput, match="X's column 'a' must hold real numbers"):
         as_numbers(frame, "X")
-
-
-def test_a_lazy_frame_is_the_frame_it_makes_when_columns_are_taken():
-    from fewer import FewerDims
-
-    frame = pl.DataFrame({"a": [0, 1, 0, 1], "b": [1, 0, 0, 1], "c": [0, 0, 0, 1]})
-    model = FewerDims(2, random_state=0).fit(frame)
-    assert np.array_equal(model.transform(frame.lazy()), model.transform(frame))
 
 
 @pytest.mark.parametrize("name", [name for name in FRAMES if name != "lazy"])

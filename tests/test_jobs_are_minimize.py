@@ -1,12 +1,9 @@
 """The jobs only choose an objective and a constraint: their answers are those of `minimize`, bit for bit."""
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
 
 from fewer import L2, Atoms, Moments, SparseSimplex, bins, minimize, points, terms
-from fewer.jobs.points import target as _target
 from fewer.objectives.cumulative import Cumulative
 from fewer.objectives.mmd import RowsMMD
 from fewer.similarity import similarity_of
@@ -101,47 +98,3 @@ def test_unsampled_points_is_minimize(solver):
     assert found.weights.tobytes() == twin.weights[back].tobytes()
     assert found.value == twin.value
     assert found.bound == max(twin.bound or 0.0, 0.0)  # a squared distance is never below zero
-
-
-def containers(X):
-    return {"dense": X, "csr": sp.csr_array(X), "frame": pd.DataFrame(X)}
-
-
-@pytest.mark.parametrize("work", [10**5, 10**11])
-def test_what_is_compared_does_not_depend_on_the_container(monkeypatch, work):
-    """Above the limit on work candidates are drawn, the same ones whatever X came in."""
-    rng = np.random.default_rng(5)
-    X = rng.standard_normal((1200, 4)) * (rng.random((1200, 4)) < 0.7)
-    for name, value in {
-        "MAX_PAIRWISE_WORK": work,
-        "MAX_CANDIDATE_WORK": 10**7,
-        "MIN_CANDIDATES": 100,
-    }.items():
-        monkeypatch.setattr(_target, name, value)
-    found = {
-        name: points(form, 6, gamma=0.5, standardize=False, solver="greedy", rng=0)
-        for name, form in containers(X).items()
-    }
-    dense = found["dense"]
-    assert ("candidate rows" in dense.note) == (work == 10**5)
-    for other in found.values():
-        assert other.indices.tolist() == dense.indices.tolist()
-        assert other.note == dense.note
-        assert (other.bound is None) == (dense.bound is None)
-
-
-@pytest.mark.parametrize("k", [6, 40])
-@pytest.mark.parametrize("max_memory", [50_000, 10**9])
-def test_memory_decides_alike_for_all_containers(monkeypatch, k, max_memory):
-    """12 k N bytes hold the similarities of k rows to all: where they do not fit, candidates are drawn."""
-    rng = np.random.default_rng(6)
-    X = rng.standard_normal((600, 3)) * (rng.random((600, 3)) < 0.7)
-    notes, fits = [], 12 * k * len(np.unique(X, axis=0)) <= max_memory
-    monkeypatch.setattr(_target, "MIN_CANDIDATES", 100)
-    for form in containers(X).values():
-        found = points(
-            form, k, gamma=0.5, standardize=False, max_memory=max_memory, solver="greedy", rng=0
-        )
-        assert (found.bound is not None) == fits
-        notes.append((found.note, found.indices.tolist()))
-    assert notes[0] == notes[1] == notes[2]

@@ -11,8 +11,7 @@ from scipy.optimize import nnls
 import naive_quadratic as naive
 from fewer import MMD, Atoms, Moments, SparseSimplex, Status, minimize
 from fewer.deadline import Deadline
-from fewer.search.fit import Fit, refitted
-from fewer.search.paths import simplex_bound, stopped, walked
+from fewer.search.fits import Fit, refitted, simplex_bound, stopped, walked
 from fewer.search.quadratic import QuadraticEngine
 
 

@@ -1,10 +1,15 @@
-"""points: the job and its two estimators, against enumeration, dense algebra, repeated rows and bad input."""
+"""points and its estimators: against enumeration, dense algebra, repeated rows; claims, limits, bad input."""
 
+import pickle
+import tracemalloc
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -12,7 +17,6 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import fewer
 from fewer import (
     MMD,
     Atoms,
@@ -23,11 +27,15 @@ from fewer import (
     RowsMMD,
     Status,
     points,
+    split_evenly,
 )
-from fewer.jobs.points import rows as _merge
+from fewer.jobs.points import rows as _rows
 from fewer.jobs.points import target as _target
+from fewer.jobs.points.rows import merge_equal_rows
 from fewer.similarity import bandwidth, similarity_of
 
+SHRUNK = {"MAX_PAIRWISE_WORK": 10**5, "MAX_CANDIDATE_WORK": 10**7, "MIN_CANDIDATES": 100}
+"""Limits of work beyond which not all pairs of some thousand rows are compared."""
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data/usps.npz"
 needs_data = pytest.mark.skipif(
@@ -35,28 +43,10 @@ needs_data = pytest.mark.skipif(
 )
 
 
-WHY = (
-    "they shuffle the rows, and the columns of transform follow these: compared below, in one order"
+columns_follow_rows = dict.fromkeys(
+    (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")),
+    "they shuffle the rows, and the columns of transform follow these",
 )
-columns_follow_rows = {
-    f"check_sample_weight_equivalence_on_{kind}_data": WHY for kind in ("dense", "sparse")
-}
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("similarity", ["rbf", "cosine"])
-def test_sample_weights_are_repeated_rows_whatever_the_order(kind, similarity):
-    rng = np.random.default_rng(0)
-    X, counts = rng.standard_normal((15, 4)), rng.integers(0, 4, 15)
-    repeated = rng.permutation(np.repeat(X, counts, axis=0))
-    model = FewerPoints(3, similarity=similarity, solver="greedy", random_state=0)
-    here, there = (
-        clone(model).fit(kind(rows), sample_weight=weight).transform(kind(X))
-        for rows, weight in ((X, counts), (repeated, None))
-    )
-    assert here[:, np.argsort(here[0])] == pytest.approx(
-        there[:, np.argsort(there[0])], rel=1e-7, abs=1e-9
-    )
 
 
 @pytest.mark.filterwarnings("ignore:k = .* is more than the:UserWarning")
@@ -183,14 +173,6 @@ def test_weights_equal_repeated_rows_and_the_order_does_not_matter(labelled, gam
     assert not set(weighted.support) & set(np.flatnonzero(counts == 0))
 
 
-def test_scaling_rows_and_gamma_together_changes_nothing():
-    X = rows(7, 60)
-    first, second = points(X, 6, gamma=0.5, rng=0), points(8.0 * X, 6, gamma=0.5 / 64, rng=0)
-    assert np.array_equal(first.support, second.support)
-    assert first.value == pytest.approx(second.value, rel=1e-10)
-    assert np.array_equal(points(X, 6, rng=0).support, points(1000.0 * X, 6, rng=0).support)
-
-
 def test_same_seed_same_bits():
     X = rows(8, 300)
     first, second = points(X, 7, rng=3), points(X, 7, rng=3)
@@ -211,11 +193,7 @@ def test_beyond_the_work_for_all_pairs_the_error_is_stated(monkeypatch, similari
     X, y = rows(10, 1500), np.arange(1500) % 2 if labelled else None
     gamma = bandwidth(X, similarity, "median") or 1.0
     exact = points(X, 10, labels=y, similarity=similarity, gamma=gamma, rng=0)
-    for name, value in {
-        "MAX_PAIRWISE_WORK": 10**5,
-        "MAX_CANDIDATE_WORK": 10**7,
-        "MIN_CANDIDATES": 100,
-    }.items():
+    for name, value in SHRUNK.items():
         monkeypatch.setattr(_target, name, value)
     large = points(X, 10, labels=y, similarity=similarity, gamma=gamma, rng=0)
     K = similarity_of(similarity, gamma)(X, X)
@@ -234,11 +212,7 @@ def test_beyond_the_work_for_all_pairs_the_error_is_stated(monkeypatch, similari
 
 def test_similarities_without_features_are_sampled_and_say_so(monkeypatch):
     X = rows(11, 3000).round()
-    for name, value in {
-        "MAX_PAIRWISE_WORK": 10**5,
-        "MAX_CANDIDATE_WORK": 3 * 10**7,
-        "MIN_CANDIDATES": 100,
-    }.items():
+    for name, value in SHRUNK.items():
         monkeypatch.setattr(_target, name, value)
     result = points(X, 10, similarity="hamming", gamma=2.0, rng=0)
     assert "stand for all" in result.note
@@ -258,58 +232,38 @@ def test_a_short_time_limit_compares_fewer_rows_and_says_so():
     assert "candidate" not in points(X[:2000], 20, gamma=0.2, time_limit=0.001, rng=0).note
 
 
-def equal_pairs(X, form, labels=None):
-    """The first of each set of equal rows, and their weights."""
-    return _merge.merge_equal_rows(form, labels, np.arange(1.0, len(X) + 1))
-
-
-@pytest.mark.parametrize("labelled", [False, True])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_large_tables_are_merged_by_hashes(monkeypatch, sparse, labelled):
-    X, labels = rows(12, 50).round(), np.arange(50) % 2 if labelled else None
-    keys = [(*row, -1 if labels is None else labels[i]) for i, row in enumerate((X + 0.0).tolist())]
-    first = [i for i, key in enumerate(keys) if key not in keys[:i]]
-    weights = [sum(j + 1.0 for j, key in enumerate(keys) if key == keys[i]) for i in first]
-    monkeypatch.setattr(_merge, "MAX_SORTED_ENTRIES", 10)
-    found = equal_pairs(X, sp.csr_array(X) if sparse else X, labels)
-    assert found[0].tolist() == first
-    assert found[1].tolist() == weights
-
-
-def test_rows_whose_hashes_collide_stay_apart(monkeypatch):
-    X = rows(13, 20)
-    monkeypatch.setattr(_merge, "MAX_SORTED_ENTRIES", 10)
-    monkeypatch.setattr(_merge, "row_hashes", lambda table: np.zeros(table.shape[0], np.uint64))
-    assert _merge.merge_equal_rows(X, None, np.ones(20))[0].tolist() == list(range(20))
-
-
 def test_estimator_has_what_it_promises():
     X, y = load_digits(return_X_y=True)
     frame = pd.DataFrame(X[:200])
     model = FewerPoints(k=8, standardize=False, random_state=0).fit(frame)
     assert model.indices_.shape == model.weights_.shape == (8,)
     assert model.weights_.sum() == pytest.approx(1)
-    assert (np.diff(model.indices_) > 0).all()
+    assert model.counts_.sum() == pytest.approx(200)
     assert np.array_equal(model.points_, X[model.indices_])
     assert model.mmd_ == pytest.approx(np.sqrt(model.value_))
     assert model.gap_ == model.value_ - model.bound_
-    np.testing.assert_allclose(
-        model.transform(frame), similarity_of("rbf", model.gamma_)(X[:200], X[model.indices_])
-    )
+    K = similarity_of("rbf", model.gamma_)(X[:200], X[model.indices_])
+    np.testing.assert_allclose(model.transform(frame), K)
     sampler = FewerSampler(k=8, standardize=False, random_state=0)
     chosen, labels = sampler.fit_resample(frame, pd.Series(y[:200]))
     assert chosen.index.tolist() == labels.index.tolist() == sampler.sample_indices_.tolist()
-    assert (
-        FewerPoints(k=8, by_label=True, gamma="cv", random_state=0).fit(X[:200], y[:200]).gamma_ > 0
-    )
     gram = similarity_of("rbf", 0.001)(X[:100], X[:100])
     pairwise = FewerPoints(k=3, similarity="precomputed", random_state=0).fit(gram)
     np.testing.assert_array_equal(pairwise.transform(gram), gram[:, pairwise.indices_])
-    with pytest.warns(
-        UserWarning, match="k = 99 is more than the 5 distinct rows there are"
-    ) as raised:
+    with pytest.warns(UserWarning, match="k = 99 is more than the 5 distinct rows there are"):
         assert FewerPoints(k=99).fit(X[:5]).value_ <= 1e-12
-    assert len(raised) == 1
+
+
+def test_swapped_points_are_the_result_of_a_classifier():
+    X, y = load_digits(return_X_y=True)
+    model = FewerPointsClassifier(k=20, gamma="median", random_state=0).fit(X[:300], y[:300])
+    result = model.result_
+    assert result.indices.tolist() == model.indices_.tolist()
+    assert np.array_equal(result.rows, X[model.indices_])
+    assert np.array_equal(model.labels_, y[model.indices_])
+    F = dense(X[:300], model.gamma_, y[:300])
+    assert result.value == pytest.approx(F.value_on(result.indices), rel=1e-6)
+    assert result.status is not Status.OPTIMAL
 
 
 def test_classifier_is_the_nearest_of_its_points_and_better_than_chance():
@@ -323,20 +277,6 @@ def test_classifier_is_the_nearest_of_its_points_and_better_than_chance():
     assert model.score(X[900:], y[900:]) > max(at_random)
 
 
-def test_strange_but_good_input():
-    assert points([[1.0, 2.0]], 1).value == 0.0
-    constant = points(np.ones((5, 2)), 1)
-    assert constant.value == 0.0
-    assert constant.support.tolist() == [0]
-    one = points(rows(0), 3, labels=["a"] * 12, gamma=0.5, rng=0)
-    assert one.value == pytest.approx(points(rows(0), 3, gamma=0.5, rng=0).value, rel=1e-9)
-    assert (
-        FewerPointsClassifier(k=2).fit(rows(0), ["a"] * 12).predict(rows(1)).tolist() == ["a"] * 12
-    )
-    limited = points(load_digits().data[:700], 20, time_limit=1.0, rng=0)
-    assert limited.status is Status.TIME_LIMIT
-
-
 X3 = rows(0)
 
 
@@ -348,56 +288,29 @@ X3 = rows(0)
         (lambda: points(X3, 0), "k must be"),
         (lambda: points(X3, 2.0), "k must be an integer"),
         (lambda: points(np.full((3, 2), np.nan), 1), "finite"),
-        (lambda: points(sp.csr_array(np.full((3, 2), np.inf)), 1), "finite"),
         (lambda: points(np.ones(3), 1), "shape"),
-        (lambda: points([["a", "b"]], 1), "real numbers"),
         (lambda: points(X3, 2, gamma=0), "gamma must be above 0"),
-        (lambda: points(X3, 2, gamma=-1.0), "gamma must be above 0"),
         (lambda: points(X3, 2, gamma="mean"), "gamma must be one of"),
         (lambda: points(X3, 2, gamma="cv"), "needs labels"),
         (lambda: points(X3, 2, labels=[0, 1]), "one label for each of the 12 rows"),
         (lambda: points(X3, 2, labels=[np.nan] * 12), "labels must be known and finite"),
         (lambda: points(X3, 2, sample_weight=[1.0]), "sample_weight"),
         (lambda: points(X3, 2, sample_weight=np.zeros(12)), "all zeros"),
-        (lambda: points(X3, 2, sample_weight=-np.ones(12)), "non-negative"),
         (lambda: points(X3, 2, solver="fast"), "solver must be one of"),
         (lambda: points(X3, 2, similarity="gauss"), "similarity must be one of"),
         (lambda: points(X3, 2, similarity="precomputed"), "square"),
         (lambda: points(np.triu(np.ones((3, 3))), 2, similarity="precomputed"), "symmetric"),
         (lambda: points(sp.csr_array(X3), 2, similarity="laplace"), "dense rows"),
         (lambda: points(X3, 2, max_memory="much"), "max_memory must be bytes"),
-        (lambda: points(X3, 2, max_memory=0), "max_memory"),
         (
             lambda: points(X3, 5, max_memory=100),
             "max_memory must hold 24 bytes for each of the 12 rows",
         ),
-        (lambda: points(X3, 2, time_limit=0), "time_limit"),
-        (lambda: points(X3, 2, rng="x"), "rng must be"),
     ],
 )
 def test_bad_input_gets_a_sentence(call, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         call()
-
-
-def test_tiles_do_not_depend_on_the_memory():
-    X = rows(14, 500)
-    t = np.random.default_rng(0).dirichlet(np.ones(500))
-    wide = RowsMMD.between(X, t, similarity_of("rbf", 0.4))
-    tight = RowsMMD.between(X, t, similarity_of("rbf", 0.4), memory=10**5)
-    np.testing.assert_allclose(wide.mean, tight.mean, rtol=1e-12)
-    units = np.array([3, 99])
-    slopes = [F.slopes(units, np.array([0.3, 0.7])) for F in (wide, tight)]
-    np.testing.assert_allclose(*slopes, rtol=1e-10, atol=1e-14)
-
-
-def test_float32_means_are_accurate():
-    X = np.random.default_rng(0).standard_normal((5000, 20)).astype(np.float32) + 10
-    similarity = similarity_of("rbf", 0.02)
-    F = RowsMMD.between(X, np.full(5000, 1 / 5000), similarity)
-    exact = similarity(X.astype(float), X.astype(float)).mean(axis=1)
-    assert np.abs(F.mean - exact).max() < 1e-7
-    assert abs(F.constant - exact.mean()) < 1e-8
 
 
 @needs_data
@@ -409,20 +322,14 @@ def test_usps_within_the_figures_of_the_paper_and_far_below():
 
 
 def test_equal_rows_have_the_same_prediction_where_two_points_are_as_near():
-    X = np.array(
-        [[3, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 1]] * 2
-    )  # a grid: many distances are equal
+    X = np.array([[3, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 1]] * 2)  # many equal distances
     y = np.array([1, 1, 1, 2, 2, 2] * 2)
     for k in range(1, 6):
         model = FewerPointsClassifier(k=k, solver="greedy", random_state=0).fit(X, y)
-        said = model.predict(np.tile(X, (20, 1))).reshape(40, 6)
-        assert (said == said[0]).all(), k
-        assert (
-            model.predict_proba(X).argmax(axis=1)
-            == np.searchsorted(model.classes_, model.predict(X))
-        ).all()
-    moved = FewerPoints(k=3, solver="greedy", random_state=0).fit(X)
-    assert (moved.assign(np.tile(X, (20, 1))).reshape(40, 6) == moved.assign(X[:6])).all()
+        guesses = model.predict(np.tile(X, (20, 1))).reshape(40, 6)
+        assert (guesses == guesses[0]).all(), k
+        likeliest = model.predict_proba(X).argmax(axis=1)
+        assert (model.classes_[likeliest] == model.predict(X)).all()
 
 
 @pytest.mark.parametrize("similarity", ["linear", "cosine"])
@@ -432,25 +339,368 @@ def test_a_classifier_may_keep_every_row(similarity):
     assert model.predict(X).tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-def test_labels_may_be_a_column_of_the_table(kind):
+@pytest.mark.parametrize("convert", [lambda t: t, pl.from_pandas, pa.Table.from_pandas])
+@pytest.mark.parametrize("kind", [FewerPointsClassifier, FewerSampler])
+def test_labels_may_be_a_column_of_the_table(kind, convert):
+    frame, labels = pd.DataFrame(rows(0, 30, 2), columns=["a", "b"]), list("xyz") * 10
+    model = kind(4, random_state=0)
+    expected = clone(model).fit(convert(frame), labels)
+    again = clone(model).fit(convert(frame.assign(label=labels)), "label")
+    assert again.indices_.tolist() == expected.indices_.tolist()
+    assert again.feature_names_in_.tolist() == ["a", "b"]
+
+
+def naive_distances(A, B):
+    """Squared distances from differences, one pair at a time."""
+    return np.array([[sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) for b in B] for a in A])
+
+
+def naive_similarity(name, gamma, A, B):
+    squared = naive_distances(A, B)
+    if name == "rbf":
+        return np.exp(-gamma * squared)
+    s = np.sqrt((3 if name == "matern32" else 5) * squared) * gamma
+    return (1 + s) * np.exp(-s) if name == "matern32" else (1 + s + s * s / 3) * np.exp(-s)
+
+
+def optimum(K, k, t=None):
+    """The least MMD² over all supports of k rows, by enumeration."""
+    F = MMD(Atoms(len(K)), K, np.full(len(K), 1 / len(K)) if t is None else t)
+    return min(F.value_on(np.array(S)) for S in combinations(range(len(K)), k))
+
+
+FAR = np.concatenate([np.arange(6) * 0.5, 1e8 + np.arange(6) * 0.5])[:, None]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_far_from_their_mean_are_compared_by_differences(form):
+    result = points(form(FAR), 4, gamma=1.0, rng=0)
+    K = naive_similarity("rbf", 1.0, FAR, FAR)
+    t = result.p - 1 / 12
+    assert result.value == pytest.approx(t @ K @ t, rel=1e-9)
+    assert result.value == pytest.approx(0.0104, abs=1e-4)
+    assert result.value == pytest.approx(optimum(K, 4), rel=1e-9)
+    assert result.bound <= optimum(K, 4) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern32", "matern52"])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_similarities_equal_a_twin_wherever_the_rows_lie(name, sparse, dtype):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.standard_normal(30), "b": rng.standard_normal(30)})
-    whole = frame.assign(label=list("xyz") * 10)
-    library = pytest.importorskip(kind)
-    convert = {
-        "pandas": lambda table: table,
-        "polars": lambda table: library.from_pandas(table),
-        "pyarrow": lambda table: library.Table.from_pandas(table, preserve_index=False),
-    }[kind]
-    for model in (
-        fewer.FewerPointsClassifier(4, random_state=0),
-        fewer.FewerSampler(4, random_state=0),
+    A = (rng.choice([0.0, 1e3, 1e6, -1e7], (9, 1)) + rng.integers(0, 9, (9, 2)) / 4).astype(dtype)
+    B = np.concatenate([A[:5], rng.integers(0, 9, (3, 2)).astype(dtype)])
+    found = similarity_of(name, 0.7)(*((sp.csr_array(A), sp.csr_array(B)) if sparse else (A, B)))
+    tolerance = 1e-11 if dtype is np.float64 else 3e-6
+    np.testing.assert_allclose(
+        found, naive_similarity(name, 0.7, A.astype(float), B.astype(float)), atol=tolerance
+    )
+
+
+def test_sums_in_tiles_are_right_for_far_rows_with_labels():
+    X, y = np.concatenate([rows(0, 40), rows(1, 40) + 3e7]), np.arange(80) % 2
+    F = RowsMMD.between(X, np.full(80, 1 / 80), similarity_of("rbf", 0.5), labels=y, memory=10**5)
+    K = naive_similarity("rbf", 0.5, X, X) * (y[:, None] == y)
+    np.testing.assert_allclose(F.mean, K.mean(axis=1), rtol=1e-9)
+    assert F.value_at(np.array([3, 50]), np.array([0.5, 0.5])) == pytest.approx(
+        MMD(Atoms(80), K, np.full(80, 1 / 80)).value_at(np.array([3, 50]), np.array([0.5, 0.5])),
+        rel=1e-9,
+    )
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplace", "matern32"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_outlier_does_not_move_the_median_bandwidth(name, weighted):
+    X, w = rows(0, 200, 5), np.random.default_rng(1).uniform(1, 2, 200) if weighted else None
+    usual = bandwidth(X, name, "median", w)
+    X[3, 2] = 1e7
+    assert bandwidth(X, name, "median", w) == pytest.approx(usual, rel=0.1)
+    assert "outliers" in points(X, 3, similarity=name, rng=0).note
+
+
+def test_the_linear_bound_of_float32_rows_lies_below_the_optimum():
+    for seed in range(6):
+        X = (rows(seed, 9, 3) + 3.0).astype(np.float32)
+        result = points(X, 2, similarity="linear", solver="exact", rng=0)
+        wide = X.astype(float) - X.astype(float).mean(axis=0)
+        best = optimum(wide @ wide.T, 2)
+        assert result.bound <= best * (1 + 1e-9)
+        assert result.value == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("similarity", ["rbf", "laplace", "matern32", "cosine"])
+@pytest.mark.parametrize("scale", [2.0**-200, 2.0**200])
+def test_the_answer_does_not_depend_on_the_unit(similarity, scale):
+    X = rows(4, 14)
+    usual, scaled = (
+        points(Z, 3, similarity=similarity, solver="exchange", rng=0) for Z in (X, X * scale)
+    )
+    assert usual.support.tolist() == scaled.support.tolist()
+    assert usual.value == pytest.approx(scaled.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-80, 1e80])
+def test_numbers_of_extraordinary_size_are_refused(scale):
+    with pytest.raises(InvalidInput, match="between 1e-70 and 1e\\+70 in size"):
+        points(rows(4, 14) * scale, 3)
+
+
+def indefinite(n):
+    A = np.random.default_rng(0).standard_normal((n, n))
+    return A + A.T
+
+
+@pytest.mark.parametrize("n", [12, 700])
+def test_similarities_that_are_not_positive_semi_definite_get_a_sentence(n):
+    with pytest.raises(
+        InvalidInput, match="must be positive semi-definite, got an eigenvalue of -"
     ):
-        expected = clone(model).fit(convert(frame), whole["label"])
-        again = clone(model).fit(convert(whole), "label")
-        assert again.indices_.tolist() == expected.indices_.tolist()
-        assert again.feature_names_in_.tolist() == ["a", "b"]
-    few, labels = fewer.FewerSampler(4, random_state=0).fit_resample(convert(whole), "label")
-    assert few.shape == (4, 2)
-    assert set(np.asarray(labels)) <= set("xyz")
+        points(indefinite(n), 3, similarity="precomputed")
+    with pytest.raises(InvalidInput, match="gram must be positive semi-definite"):
+        MMD(Atoms(n), indefinite(n), np.full(n, 1 / n))
+    with pytest.raises(InvalidInput, match="similarity's blocks"):
+        points(rows(0), 3, similarity=lambda a, b: np.tanh(a @ b.T - 3))
+    with pytest.raises(InvalidInput, match="symmetric"):
+        points(rows(0), 3, similarity=lambda a, b: a[:, :1] + 0 * b[:, :1].T)
+
+
+def test_rounding_of_a_matrix_of_similarities_is_tolerated():
+    X = np.repeat(rows(0, 20), 2, axis=0)
+    K = similarity_of("rbf", 0.5)(X, X).astype(np.float32)
+    assert points(K, 3, similarity="precomputed", rng=0).value >= 0
+
+
+@pytest.mark.parametrize("solver", ["auto", "exact", "exchange", "greedy", "iht"])
+def test_a_bound_over_sampled_candidates_is_none_over_all_rows(monkeypatch, solver):
+    for name, value in {
+        "MAX_PAIRWISE_WORK": 10,
+        "MAX_CANDIDATE_WORK": 10**4,
+        "MIN_CANDIDATES": 12,
+    }.items():
+        monkeypatch.setattr(_target, name, value)
+    result = points(rows(0, 60, 2), 3, gamma=0.5, solver=solver, rng=0)
+    assert "12 candidate rows" in result.note or "stand for all" in result.note
+    assert result.bound is None
+    assert result.gap is None
+    assert result.status is not Status.OPTIMAL
+
+
+def test_all_rows_as_points_are_optimal():
+    result = points(rows(0, 5), 5, solver="exchange", rng=0)
+    assert (result.status, result.bound) == (Status.OPTIMAL, 0.0)
+
+
+TABLE = np.round(
+    np.random.default_rng(3).standard_normal((40, 3)) * [1.0, 100.0, 0.01] + [0.0, 50.0, 3.0], 4
+)
+WEIGHTS = np.arange(1.0, 41.0)
+KINDS = np.arange(40) % 2
+
+
+def by_hand(X, weights=None):
+    mean = np.average(X, axis=0, weights=weights)
+    return (X - mean) / np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, lambda X: pl.DataFrame(X, schema=["a", "b", "c"])])
+def test_columns_of_a_table_are_scaled_and_arrays_are_taken_as_they_are(frame):
+    X = TABLE[:20]
+    want = points(by_hand(X), 3, rng=0)
+    auto, told = points(frame(X), 3, rng=0), points(X, 3, standardize=True, rng=0)
+    plain, off = points(X, 3, rng=0), points(frame(X), 3, standardize=False, rng=0)
+    for found in (auto, told):
+        assert found.support.tolist() == want.support.tolist()
+        assert found.value == pytest.approx(want.value, rel=1e-9)
+        assert "scaled to mean 0 and standard deviation 1" in found.note
+    assert plain.p.tobytes() == off.p.tobytes()
+    assert plain.note == off.note == ""
+    codes = points(frame(np.round(X)), 3, similarity="hamming", rng=0)
+    assert "scaled" not in codes.note
+
+
+def test_weights_count_in_scaling_and_in_the_bandwidth():
+    X, counts = TABLE[:20], np.arange(20) % 4
+    frame = pd.DataFrame(X)
+    repeated = points(frame.loc[np.repeat(np.arange(20), counts)], 3, rng=0)
+    weighted = points(frame, 3, sample_weight=counts, rng=0)
+    assert weighted.value == pytest.approx(repeated.value, rel=1e-9)
+
+
+def test_scaling_of_sparse_and_constant_columns():
+    X = np.column_stack([TABLE[:20, 0], np.full(20, 7.0), TABLE[:20, 1]])
+    dense, sparse = (points(f(X), 3, standardize=True, rng=0) for f in (np.asarray, sp.csr_array))
+    assert dense.compared.spread[1] == 1.0
+    assert np.abs(dense.compared.rows(X)[:, 1]).max() < 1e-12
+    assert sparse.support.tolist() == dense.support.tolist()
+    assert sparse.value == pytest.approx(dense.value, rel=1e-7)
+
+
+@pytest.mark.parametrize("value", ["yes", 1, None, 0.5])
+def test_standardize_is_auto_true_or_false(value):
+    with pytest.raises(InvalidInput, match="standardize must be 'auto', True or False"):
+        points(rows(0), 2, standardize=value)
+    with pytest.raises(InvalidInput, match="standardize is not for similarity"):
+        points(np.eye(3), 2, similarity="precomputed", standardize=True)
+
+
+def test_an_estimator_scales_new_rows_as_it_scaled_its_own():
+    frame = pd.DataFrame(TABLE, columns=["a", "b", "c"])
+    model = FewerPoints(4, random_state=0).fit(frame)
+    Z = by_hand(TABLE)
+    np.testing.assert_allclose(model.mean_, TABLE.mean(axis=0))
+    np.testing.assert_allclose(model.scale_, TABLE.std(axis=0))
+    want = naive_similarity("rbf", model.gamma_, Z, Z[model.indices_])
+    np.testing.assert_allclose(model.transform(frame), want, rtol=1e-8)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).transform(frame),
+        model.transform(frame),
+    )
+    labels = np.where(TABLE[:, 0] > 0, "up", "down")
+    guesses = FewerPointsClassifier(6, random_state=0).fit(frame, labels).predict(frame)
+    assert np.mean(guesses == labels) > 0.8
+
+
+def test_merging_takes_no_second_table_and_keeps_to_the_time():
+    X = np.repeat(rows(0, 100_000, 10), 2, axis=0)
+    weights = np.broadcast_to(1.0 / len(X), len(X))
+    tracemalloc.start()
+    first, merged = merge_equal_rows(X, None, weights)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert first.tolist() == list(range(0, 200_000, 2))
+    np.testing.assert_allclose(merged, 1e-5)
+    assert peak < 1.1 * X.nbytes
+    assert "not merged" in points(X, 3, time_limit=1e-3, rng=0).note
+
+
+def test_a_time_limit_leaves_values_of_inner_products_exact():
+    X = rows(0, 20_000)
+    result = points(X, 2, similarity="linear", solver="greedy", time_limit=0.01, rng=0)
+    off = result.weights @ X[result.indices] - X.mean(axis=0)
+    np.testing.assert_allclose(result.value, off @ off, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("copies", [1, 4000])
+def test_equal_rows_are_merged_in_small_tables_and_in_large_ones(sparse, labelled, copies):
+    X = np.tile(rows(12, 50).round(), (copies, 1))
+    labels = np.arange(len(X)) % 2 if labelled else None
+    form = sp.csr_array(X) if sparse else X
+    first, weights = merge_equal_rows(form, labels, np.ones(len(X)))
+    keys = X if labels is None else np.column_stack([labels, X])
+    _, wanted, counts = np.unique(keys + 0.0, axis=0, return_index=True, return_counts=True)
+    order, there = np.argsort(first), np.argsort(wanted)
+    assert first[order].tolist() == wanted[there].tolist()
+    assert weights[order].tolist() == counts[there].tolist()
+
+
+def test_rows_whose_hashes_collide_stay_apart(monkeypatch):
+    monkeypatch.setattr(_rows, "row_hashes", lambda table: np.zeros(table.shape[0], np.uint64))
+    X = np.arange(600_000.0)[:, None]
+    assert merge_equal_rows(X, None, np.ones(len(X)))[0].tolist() == list(range(len(X)))
+
+
+def test_rows_that_need_no_search():
+    assert points([[1.0, 2.0]], 1).value == 0.0
+    constant = points(np.ones((5, 2)), 1)
+    assert (constant.value, constant.support.tolist()) == (0.0, [0])
+    one = points(rows(0), 3, labels=["a"] * 12, gamma=0.5, rng=0)
+    assert one.value == pytest.approx(points(rows(0), 3, gamma=0.5, rng=0).value, rel=1e-9)
+    model = FewerPointsClassifier(k=2).fit(rows(0), ["a"] * 12)
+    assert model.predict(rows(1)).tolist() == ["a"] * 12
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"X": np.full((5, 2), np.nan)},
+        {"y": [0, 1]},
+        {"sample_weight": -np.ones(5)},
+    ],
+)
+@pytest.mark.parametrize("kind", [partial(FewerPoints, by_label=True), FewerPointsClassifier])
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind, wrong):
+    model = kind(3, gamma=0.5, random_state=0).fit(rows(0), np.arange(12) % 2)
+    before = dict(vars(model))
+    with pytest.raises(InvalidInput):
+        model.fit(**{"X": rows(0, 5, 2), "y": [0, 1, 0, 1, 0], **wrong})
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+@pytest.mark.parametrize("similarity", ["rbf", "linear", "hamming"])
+def test_the_callers_arrays_stay_as_they_are(similarity):
+    data, indices, starts = np.arange(1.0, 5.0), np.array([2, 0, 1, 1]), np.array([0, 2, 4])
+    shuffled = sp.csr_array((data, indices, starts), shape=(2, 3))
+    FewerPoints(1, gamma=0.5).fit(shuffled)
+    assert indices.tolist() == [2, 0, 1, 1]
+    X, w = rows(0), np.arange(12.0)
+    copies = X.copy(), w.copy()
+    points(X, 3, labels=KINDS[:12], sample_weight=w, similarity=similarity, standardize=True, rng=0)
+    np.testing.assert_array_equal(X, copies[0])
+    np.testing.assert_array_equal(w, copies[1])
+
+
+def clusters(seed=0, many=30, each=20, d=8):
+    """Planted clusters of embeddings: directions on the sphere."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((many, d))
+    X = np.repeat(centres / np.linalg.norm(centres, axis=1)[:, None], each, axis=0)
+    X = X + 0.02 * rng.standard_normal(X.shape)
+    return X / np.linalg.norm(X, axis=1)[:, None], np.repeat(np.arange(many), each)
+
+
+def test_cosine_misses_clusters_that_rbf_on_rows_of_length_one_finds():
+    X, y = clusters()
+    found = {name: points(X, 30, similarity=name, rng=0) for name in ("rbf", "cosine", "linear")}
+    shares = {name: len(set(y[result.indices])) / 30 for name, result in found.items()}
+    assert found["cosine"].value < 1e-12
+    assert shares["rbf"] > 0.9
+    assert max(shares["cosine"], shares["linear"]) < 0.8
+    for name in ("cosine", "linear"):
+        assert f"{name} compares" in found[name].note
+    assert "means" not in found["rbf"].note
+
+
+def mmd2(K, part):
+    q = np.full(len(K), -1.0 / len(K))
+    q[part] += 1.0 / len(part)
+    return float(q @ K @ q)
+
+
+def test_both_parts_are_nearer_to_all_rows_than_any_random_part():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_normal((150, 3)), rng.standard_normal((50, 3)) + 4.0])
+    K = similarity_of("rbf", bandwidth(X, "rbf", "median"))(X, X)
+    first, second = split_evenly(X, 40, rng=0)
+    assert len(second) == 40
+    assert np.array_equal(np.union1d(first, second), np.arange(200))
+    assert len(first) == 160
+    drawn = min(mmd2(K, rng.choice(200, 40, replace=False)) for _ in range(50))
+    assert mmd2(K, second) < 0.2 * drawn
+    assert mmd2(K, first) == pytest.approx(mmd2(K, second) * (40 / 160) ** 2, rel=1e-9)
+
+
+def test_rows_can_be_put_into_a_part():
+    X = pd.DataFrame(
+        {"a": np.random.default_rng(1).standard_normal(30)}, index=[f"r{i}" for i in range(30)]
+    )
+    first, second = split_evenly(X, 5, include=["r3"], exclude=["r4", "r5"], rng=0)
+    assert 3 in second
+    assert {4, 5} <= set(first)
+
+
+@pytest.mark.parametrize(
+    ("k", "options", "words"),
+    [
+        (2, {"move": True}, "move is not for a split"),
+        (2, {"sample_weight": np.ones(5)}, "sample_weight is not for a split"),
+        (2, {"missing": "drop"}, "would leave rows in neither part"),
+        (5, {}, "k must be below the number of rows, 5"),
+        (6, {}, "k must be"),
+    ],
+)
+def test_what_is_no_split_is_refused_in_a_sentence(k, options, words):
+    with pytest.raises(InvalidInput, match=words):
+        split_evenly(np.arange(5.0)[:, None], k, rng=0, **options)

@@ -27,10 +27,9 @@ from fewer import (
 from fewer.active_set import box_weights
 from fewer.deadline import Deadline
 from fewer.search import quadratic
-from fewer.search.engine import Branch
-from fewer.search.fit import feasible_support, polished, refitted
+from fewer.search.engine import Branch, engine_of
+from fewer.search.fits import feasible_support, polished, refitted
 from fewer.search.quadratic import QuadraticEngine
-from fewer.search.select import engine_of
 from fewer.similarity import similarity_of
 
 some = settings(max_examples=40)
@@ -236,7 +235,7 @@ def test_any_quadratic_will_do():
 def test_greedy_takes_the_best_unit_each_time_and_exchange_beats_it():
     F, limits = problem(9, 30, 20, 5)
     engine = engine_of(F, limits)
-    answers = [engine.best for _ in range(6) if engine.grow(1)]
+    answers = [engine.best for _ in range(6) if engine.add_best()]
     assert [len(found.units) for found in answers] == [1, 2, 3, 4, 5]
     assert answers[0].value == pytest.approx(
         min(F.value_on(np.array([j])) for j in range(30)), rel=1e-9

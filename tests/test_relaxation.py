@@ -288,7 +288,8 @@ def test_prices_leave_the_splitting_as_it_is_and_a_condition_that_never_binds_co
     H = (A - b[:, None]).T @ (A - b[:, None])
     r, rng = begin(np.arange(9), np.zeros(9, bool), (0.0, 1.0), 3, 5.0), np.random.default_rng(0)
     group, left = np.zeros(9, np.int64), np.array([9])
-    dnn_admm.rounds(H, r.limits, r.inside, 3, group, left, r.beta, r.Y, r.Z, r.z, r.y, 7)
+    places = dnn_admm.Places(r.inside, 3, group, left)
+    dnn_admm.rounds(H, r.limits, places, r.beta, iterate(r), 7)
     priced, border = r.reprice(rng.standard_normal(9), 0.3), float(r.Y[0, 0])
     d, w, mu = certificate.splitting(H, border, r.Z)
     after = certificate.splitting(priced.priced(H), border, priced.Z)
@@ -305,15 +306,19 @@ def test_prices_leave_the_splitting_as_it_is_and_a_condition_that_never_binds_co
 # certificates
 
 
+def iterate(r):
+    """Where the ADMM of a relaxation stands."""
+    return dnn_admm.Iterate(r.Y, r.Z, r.z, r.y)
+
+
 def multipliers(seed, n, size, H, limits, k, group, left):
     """Any border and symmetric Z, or those of some rounds of the ADMM."""
     Z = size * np.random.default_rng(seed).normal(size=(n + 1, n + 1))
     if seed % 2 == 0:
         return 0.3, Z + Z.T
     r = begin(np.arange(n), np.zeros(n, bool), (limits[0, 0], 1.0), k, 10.0)
-    *_, S = dnn_admm.rounds(
-        H, limits, r.inside, k, group, left, 10.0, r.Y, r.Z, r.z, r.y, seed % 40
-    )
+    places = dnn_admm.Places(r.inside, k, group, left)
+    *_, S = dnn_admm.rounds(H, limits, places, 10.0, iterate(r), seed % 40)
     return float(r.Y[0, 0]), S if seed % 4 == 1 else r.Z
 
 
@@ -329,7 +334,7 @@ def test_certificates_hold_for_any_multipliers(seed, n, k, size):
     group, left = rng.integers(0, 2, n), np.array([cap, cap])
     border, Z = multipliers(seed, n, size, H, limits, k, group, left)
     cutoff = float(rng.uniform(0.5, 2.0) * np.diag(H).mean())
-    args = limits, np.zeros(n, bool), k, group, left, cutoff
+    args = limits, dnn_admm.Places(np.zeros(n, bool), k, group, left), cutoff
     low, price_in, price_out, narrow = certificate.certify(H, border, Z, *args)
     for i in range(n):
         for price, held, barred in ((price_in[i], (i,), ()), (price_out[i], (), (i,))):
@@ -348,12 +353,12 @@ def test_the_multipliers_of_a_round_are_semidefinite_on_the_face(seed):
     A, b = data(seed, 12, 9)
     H = (A - b[:, None]).T @ (A - b[:, None])
     r = begin(np.arange(9), np.zeros(9, bool), (0.0, 1.0), 3, 5.0)
-    rules = r.inside, 3, np.zeros(9, np.int64), np.array([9])
-    _, _, S = dnn_admm.rounds(H, r.limits, *rules, r.beta, r.Y, r.Z, r.z, r.y, 7)
+    places = dnn_admm.Places(r.inside, 3, np.zeros(9, np.int64), np.array([9]))
+    _, _, S = dnn_admm.rounds(H, r.limits, places, r.beta, iterate(r), 7)
     border = float(r.Y[0, 0])
     V = np.vstack([np.full(9, math.sqrt(border)), np.eye(9)])
     assert np.linalg.eigvalsh(V.T @ S @ V)[-1] <= 1e-12 * np.abs(S).max()
-    low = [certificate.certify(H, border, each, r.limits, *rules, math.inf)[0] for each in (S, r.Z)]
+    low = [certificate.certify(H, border, each, r.limits, places, math.inf)[0] for each in (S, r.Z)]
     best, _ = naive.enumerate_supports(H, np.zeros(9), 0.0, 3, PLAIN)
     assert max(low) <= best * (1 + 1e-9)
 
@@ -416,10 +421,11 @@ def test_the_start_from_the_best_value_saves_most_of_the_rounds(monkeypatch, pre
     value = swapped(scaled, k)
     if not precise:
         monkeypatch.setattr(dnn_admm, "WIDE", 0)
-    rules = far.inside, k, np.zeros(n, np.int64), np.array([n])
+    places = dnn_admm.Places(far.inside, k, np.zeros(n, np.int64), np.array([n]))
     low = []
     for start, rounds in ((spectral_start(scaled, k, value, float(far.Y[0, 0])), 10), (None, 25)):
         Y, Z, y, beta = start or (far.Y, far.Z, far.y, 0.5 * np.linalg.norm(scaled) ** 1.5)
-        _, _, S = dnn_admm.rounds(scaled, far.limits, *rules, beta, Y, Z, far.z.copy(), y, rounds)
-        low.append(certificate.certify(scaled, float(Y[0, 0]), S, far.limits, *rules, value)[0])
+        at = dnn_admm.Iterate(Y, Z, far.z.copy(), y)
+        _, _, S = dnn_admm.rounds(scaled, far.limits, places, beta, at, rounds)
+        low.append(certificate.certify(scaled, float(Y[0, 0]), S, far.limits, places, value)[0])
     assert max(low[1], 0.3 * value) < low[0] < value

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 import naive_proof as naive
 from fewer._compiled import certificate, dnn_admm
-from fewer.search.fit import vertex
+from fewer.search.fits import vertex
 
 
 def nearest(point, found, others):
@@ -54,7 +54,7 @@ def test_the_nearest_indicators_with_capped_sums():
     for _ in range(50):
         v, inside = rng.normal(size=8), rng.random(8) < 0.2
         group, left, more = rng.integers(0, 3, 8), rng.integers(0, 3, 3), int(rng.integers(0, 4))
-        found = dnn_admm.capped(v, inside, more, group, left, 0.7)
+        found = dnn_admm.capped(v, dnn_admm.Places(inside, more, group, left), 0.7)
         assert (found[inside] == 0.7).all()
         free = ~inside
         supports = rng.random((4000, 8)) * (rng.random((4000, 8)) < 0.5) * 0.7 * free
@@ -87,6 +87,6 @@ def test_the_largest_gain_by_enumeration():
     for _ in range(100):
         gains, inside = rng.normal(size=7), rng.random(7) < 0.2
         group, left, more = rng.integers(0, 3, 7), rng.integers(0, 3, 3), int(rng.integers(0, 4))
-        chosen = certificate.choose(gains, inside, more, group, left)
+        chosen = certificate.choose(gains, dnn_admm.Places(inside, more, group, left))
         expected = naive.largest_gain(gains, inside, more, group, left)
         assert gains[chosen].sum() == pytest.approx(expected, abs=1e-12)

@@ -11,8 +11,7 @@ import naive_quadratic as naive
 from fewer import MMD, Atoms, Moments, SparseSimplex
 from fewer._compiled.moves import Moves, best_entry, best_moves, forced_swaps, swap
 from fewer.active_set import box_weights
-from fewer.search.pool import CandidatePool, pool_rules, regular
-from fewer.search.response_table import ResponseTable
+from fewer.search.pool import CandidatePool, ResponseTable, pool_rules, regular
 from fewer.similarity import similarity_of
 
 some = settings(max_examples=40)

@@ -144,8 +144,3 @@ def test_the_estimator_fits_what_terms_compares_and_predicts_returns(options, li
     np.testing.assert_allclose(
         model.predict(convert(steps[["a", "b"]])), features @ model.coef_, rtol=1e-12
     )
-
-
-def test_the_estimator_fits_arrays_of_prices():
-    model = fewer.FewerTerms(2, returns="log", random_state=0).fit(PRICES[:, :2], PRICES[:, 2])
-    assert model.value_ == fewer.terms(PRICES[:, :2], PRICES[:, 2], 2, returns="log", rng=0).value

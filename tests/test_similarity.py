@@ -16,7 +16,6 @@ from fewer.similarity import (
     from_matrix,
     pair_distances,
     similarity_of,
-    weighted_median,
 )
 
 RNG = np.random.default_rng(0)
@@ -101,27 +100,6 @@ def test_scale_is_that_of_the_support_vector_classifier_also_for_sparse_rows():
     assert bandwidth(sp.csr_array(a), "rbf", "scale") == pytest.approx(1 / (5 * a.var()), rel=1e-12)
 
 
-def test_constant_rows_have_a_bandwidth_and_inner_products_have_none():
-    assert bandwidth(np.ones((4, 2)), "rbf", "median") == 1.0
-    assert bandwidth(np.ones((4, 2)), "rbf", "scale") == 1.0
-    assert bandwidth(A, "cosine", "median") is None
-
-
-def test_the_median_of_many_rows_is_near_that_of_all():
-    X = np.random.default_rng(1).standard_normal((3000, 3))
-    d = cdist(X, X)[np.triu_indices(3000, 1)]
-    assert bandwidth(X, "matern32", "median") == pytest.approx(1 / np.median(d), rel=0.03)
-
-
-def test_weighted_median_equals_the_median_of_repeats():
-    rng = np.random.default_rng(2)
-    for _ in range(50):
-        values, counts = rng.integers(0, 9, 6).astype(float), rng.integers(1, 5, 6)
-        assert weighted_median(values, counts / counts.sum()) == np.median(
-            np.repeat(values, counts)
-        )
-
-
 def test_distances_are_those_of_scipy_and_never_negative():
     np.testing.assert_allclose(distance_blocks(A, B), cdist(A, B, "sqeuclidean"), rtol=1e-12)
     assert distance_blocks(A + 1e8, A + 1e8).min() >= 0.0
@@ -129,14 +107,11 @@ def test_distances_are_those_of_scipy_and_never_negative():
     assert twice[np.arange(7), np.arange(7, 14)].max() == 0.0
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: similarity_of("gauss"), "similarity must be one of"),
-        (lambda: bandwidth(A, "rbf", "mean"), "gamma must be one of"),
-        (lambda: bandwidth(A, "rbf", 0.0), "gamma must be above 0"),
-    ],
-)
-def test_bad_names_and_numbers_are_sentences(make, words):
-    with pytest.raises(InvalidInput, match=words):
-        make()
+@pytest.mark.parametrize("name", sorted(BANDED))
+def test_logarithms_of_similarities_tell_far_rows_apart(name):
+    similarity = similarity_of(name, 0.3)
+    np.testing.assert_allclose(similarity.log(A, B), np.log(similarity(A, B)), rtol=1e-9)
+    if name != "hamming":
+        far = similarity.log(A, 1e6 * B)
+        assert np.isfinite(far).all()
+        assert len(np.unique(far)) == far.size

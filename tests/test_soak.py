@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from fewer import Moments
 from fewer.rules import Rules
-from fewer.solvers.loop import _Record
+from fewer.solvers.loop import Record
 from soak.judge import bounded
 from soak.parts import attempt, existing, find
 from soak.referee import (
@@ -259,33 +259,33 @@ def noticed(monkeypatch, owner, name, broken, word, most=200):
 
 
 def test_a_bound_one_percent_too_high_is_noticed(monkeypatch):
-    honest = _Record.raise_bound
+    honest = Record.raise_bound
 
     def raise_bound(self, bound):
         return honest(self, None if bound is None else bound + 0.01 * abs(bound))
 
-    assert noticed(monkeypatch, _Record, "raise_bound", raise_bound, "bound")
+    assert noticed(monkeypatch, Record, "raise_bound", raise_bound, "bound")
 
 
 def test_a_loop_that_does_not_check_membership_is_noticed(monkeypatch):
     assert noticed(
-        monkeypatch, _Record, "keep_member", lambda self, constraint, solver: None, "outside", 400
+        monkeypatch, Record, "keep_member", lambda self, constraint, solver: None, "outside", 400
     )
 
 
 def test_a_loop_that_calls_everything_optimal_is_noticed(monkeypatch):
-    assert noticed(monkeypatch, _Record, "closed", property(lambda self: True), "OPTIMAL is said")
+    assert noticed(monkeypatch, Record, "closed", property(lambda self: True), "OPTIMAL is said")
 
 
 def test_a_loop_that_keeps_the_worst_iterate_is_noticed(monkeypatch):
-    honest = _Record.take
+    honest = Record.take
 
     def take(self, p):
         value = honest(self, p)
         self.p, self.value = p.copy(), value
         return value
 
-    assert noticed(monkeypatch, _Record, "take", take, "best iterate")
+    assert noticed(monkeypatch, Record, "take", take, "best iterate")
 
 
 def test_weights_that_leave_their_bounds_are_noticed(monkeypatch):

@@ -106,7 +106,7 @@ def test_a_command_forked_from_a_prepared_process_is_the_command(tmp_path):
             -signal.SIGINT,
             (
                 'Traceback\n  File "/x/fewer/cli/__init__.py", line 3, in <module>\n    from'
-                " ._process import x"
+                " ._process"
             ),
             True,
         ),

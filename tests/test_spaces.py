@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from fewer import Atoms, InvalidInput, Lattice, States, codes
+from fewer import Atoms, InvalidInput, Lattice, States
 from fewer.codes import as_table
 
 
@@ -30,12 +30,9 @@ def test_lattice_index_is_in_c_order():
 
 
 def test_a_lattice_too_large_for_memory_points_to_states():
-    with pytest.raises(
-        InvalidInput,
-        match=r"1.15e\+18 entries of 8 bytes, more than .* GiB; list only .* States\(rows\)",
-    ):
+    with pytest.raises(InvalidInput, match=r"2\^60 entries of 8 bytes, .* list only .* States"):
         Lattice(60, 2)
-    with pytest.raises(InvalidInput, match=r"10\^1505 entries"):
+    with pytest.raises(InvalidInput, match=r"2\^5000 entries"):
         Lattice(5000, 2)
 
 
@@ -72,43 +69,45 @@ def test_floats_that_are_whole_and_explicit_zeros_are_fine():
     assert space.indptr.tolist() == [0, 0, 1]
 
 
+@pytest.mark.parametrize("kind", [np.array, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ([[0, -1]], r"0\.\.2\^31-1, got -1"),
+        ([[0, -1]], r"whole numbers in 0\.\.2\^31-1, got -1$"),
+        ([[2**31, -1]], r"whole numbers in 0\.\.2\^31-1, got -1$"),
+        ([[0, 2**31]], r"whole numbers in 0\.\.2\^31-1, got 2147483648$"),
         ([[0.5, 1.0]], "whole numbers, got 0.5"),
-        ([[np.nan, 1.0]], "whole numbers, got nan"),
-        ([["a", "b"]], "rows must hold real numbers, got dtype <U1"),
-        (
-            np.array([[None, 1]], dtype=object),
-            r"rows must hold real numbers, got None \(NoneType\) at index 0, 0",
-        ),
-        ([1, 2, 3], r"a table \(N, n\) with at least one row and one column, got shape \(3,\)"),
+        ([[np.nan, 1.0]], r"whole numbers in 0\.\.2\^31-1, got nan"),
         (np.empty((0, 3)), r"got shape \(0, 3\)"),
         (np.empty((3, 0)), r"got shape \(3, 0\)"),
     ],
 )
-def test_states_refuse_with_a_sentence(rows, sentence):
+def test_states_refuse_with_a_sentence(rows, sentence, kind):
     with pytest.raises(InvalidInput, match=sentence):
-        States(rows)
+        States(kind(rows))
 
 
-def test_states_refuse_weights_and_cardinalities_that_do_not_fit():
+def test_states_refuse_what_does_not_fit():
     rows = [[0, 1], [1, 0]]
     for weights, sentence in [
         ([1, -1], "weights must be non-negative, got -1.0 at index 1"),
-        ([0, 0], "weights must have a positive sum"),
+        ([0, 0], "weights must have .* got all zeros"),
         ([1, 2, 3], r"weights must have shape \(2,\), got \(3,\)"),
         ([1, np.nan], "weights must be finite, got nan at index 1"),
     ]:
         with pytest.raises(InvalidInput, match=sentence):
             States(rows, weights)
-    with pytest.raises(InvalidInput, match=r"each m must be at least 2 and at most 2\^31, got 1"):
-        States(rows, m=1)
-    with pytest.raises(InvalidInput, match=r"m must be an integer or 2 integers, got \[2, 2, 2\]"):
-        States(rows, m=[2, 2, 2])
+    for m, sentence in (
+        (1, r"each m must be at least 2 and at most 2\^31, got 1"),
+        ([2, 2**31 + 1], r"each m must be at least 2 and at most 2\^31, got 2147483649"),
+        ([2, 2, 2], r"m must be an integer or 2 integers, got \[2, 2, 2\]"),
+    ):
+        with pytest.raises(InvalidInput, match=sentence):
+            States(rows, m=m)
+    for wrong, sentence in (([["a", "b"]], "real numbers"), ([1, 2], r"got shape \(2,\)")):
+        with pytest.raises(InvalidInput, match=f"rows must .*{sentence}"):
+            States(wrong)
     assert States(rows, m=5).m == (5, 5)
-    assert States(rows, weights=[1e300, 1e300]).weights.tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("space", [Atoms(3), Lattice(3, 2), States([[0, 0, 1]])])
@@ -121,30 +120,12 @@ def test_units_out_of_range_are_named(space):
         space.face([0.5])
 
 
-@pytest.mark.parametrize(("codes", "got"), [([0, 2**31], 2**31), ([0, -1], -1), ([2**31, -1], -1)])
-@pytest.mark.parametrize("kind", [np.array, sp.csr_array], ids=["dense", "sparse"])
-def test_a_code_out_of_range_is_named(kind, codes, got):
-    with pytest.raises(InvalidInput, match=rf"rows must hold integers in 0\.\.2\^31-1, got {got}$"):
-        as_table(kind([codes]))
-
-
 def test_the_largest_code_is_held():
     assert as_table([[0, 2**31 - 1]]).data.tolist() == [2**31 - 1]
 
 
 @pytest.mark.parametrize(
-    ("m", "low", "got"),
-    [([1, 3], 2, 1), ([2, 2], 3, 2), ([1, 2], 2, 1), ([2, 2**31 + 1], 3, 2**31 + 1)],
-)
-def test_the_first_cardinality_that_is_wrong_is_named(m, low, got):
-    with pytest.raises(
-        InvalidInput, match=rf"each m must be at least {low} and at most 2\^31, got {got}$"
-    ):
-        States([[0, 2], [1, 0]], m=m)
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
+    ("kind", "kept"),
     [
         (bool, np.int8),
         (np.int8, np.int8),
@@ -153,13 +134,6 @@ def test_the_first_cardinality_that_is_wrong_is_named(m, low, got):
         (float, np.int32),
     ],
 )
-def test_tables_of_booleans_and_bytes_stay_narrow(given, kept):
-    table = np.array([[0, 1], [1, 0]], given)
+def test_tables_of_booleans_and_bytes_stay_narrow(kind, kept):
+    table = np.array([[0, 1], [1, 0]], kind)
     assert as_table(table, "X").dtype == kept
-
-
-@pytest.mark.parametrize(("rows", "kept"), [(3, np.int32), (4, np.int64)])
-def test_indices_are_narrow_where_they_suffice(rows, kept, monkeypatch):
-    monkeypatch.setattr(codes, "MOST_CODES", 4)
-    table = as_table(np.eye(rows, 2, dtype=int), "X")
-    assert table.indices.dtype == table.indptr.dtype == kept

@@ -93,44 +93,6 @@ def test_tests_by_time_judge_the_days_since(tmp_path):
         assert answer["held_out"] == pytest.approx(expected, rel=1e-6)
 
 
-def test_what_terms_refuses_at_the_command_line(tmp_path):
-    story = example("index_tracking")
-    story.write_prices(tmp_path, days=30, assets=5)
-    asked = "terms", "prices.csv", "--target", "INDEX", "-k", "2"
-    for more, words in {
-        ("--test-from", "2019-01-01"): "--test-from needs --date",
-        (
-            "--date",
-            "day",
-            "--test-from",
-            "soon",
-        ): "--test-from: expected a date such as 2019-01-31, got 'soon'",
-        ("--date", "day", "--test-from", "2050-01-01"): "is after all dates",
-        (
-            "--test-last",
-            "0.2",
-            "--test-fraction",
-            "0.2",
-        ): "--test-fraction and --test-last choose the rows",
-        ("--groups", "sectors.csv"): "--groups and --max-per-group go together",
-        (
-            "--groups",
-            "prices.csv",
-            "--max-per-group",
-            "1",
-        ): "expected two columns, column and group, got 7",
-        ("--date", "A001"): "is in rows",
-        ("--include", "A01"): "did you mean",
-        ("--missing", "ffill"): "only prices are carried forward",
-    }.items():
-        if "A001" in more:
-            frame = pl.read_csv(tmp_path / "prices.csv").with_columns(A001=pl.lit(1.0))
-            frame.write_csv(tmp_path / "prices.csv")
-        _, err = run(*asked, *more, code=2, cwd=tmp_path)
-        assert words in err, err
-        assert err.count("\n") == 1
-
-
 def test_orders_from_lines(tmp_path, capsys):
     story = example("orders")
     stock = story.main(tmp_path, budgets=(3, 6), rng=0)
@@ -175,30 +137,6 @@ def test_empty_lines_are_empty_baskets(tmp_path):
     assert sorted(pl.read_csv(out.encode())["column"]) == ["milk", "tea"]
     assert "2 of 5 baskets are empty and left out" in err
     assert "for 3 rows" in err
-
-
-def test_a_table_of_labels_shows_its_baselines(tmp_path):
-    rng = np.random.default_rng(0)
-    plans = rng.choice(["free", "gold"], 80, p=[0.8, 0.2])
-    table = pl.DataFrame(
-        {"plan": plans, "late": rng.random(80) < 0.2, "calls": rng.integers(0, 3, 80)}
-    )
-    table.write_csv(tmp_path / "customers.csv")
-    out, _ = run("dims customers.csv -k 2", cwd=tmp_path)
-    kept = pl.read_csv(out.encode())
-    expected = fewer.dims(table, 2)
-    assert sorted(kept["column"]) == sorted(expected.labels)
-    assert (
-        dict(zip(kept["column"], map(str, kept["baseline"]), strict=True)).items()
-        <= {
-            "plan": "free",
-            "late": "0",
-            "calls": "0",
-        }.items()
-    )
-    told = run("dims customers.csv -k 1 --baseline plan=gold,calls=1 --json", cwd=tmp_path)[0]
-    value = pl.read_json(told.encode())["answers"][0][0]["value"]
-    assert value == pytest.approx(fewer.dims(table, 1, baseline={"plan": "gold", "calls": 1}).value)
 
 
 def test_baselines_are_refitted_within_all_bounds():

@@ -1,6 +1,7 @@
 """Points of mixed tables: what is compared, what is left out, what is missing, and what comes back."""
 
 import datetime as dt
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -8,16 +9,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from imblearn.pipeline import make_pipeline as resampling_pipeline
-from sklearn.datasets import load_diabetes
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import make_pipeline
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from fewer import FewerPoints, FewerPointsClassifier, FewerSampler, InvalidInput, points
-from fewer.similarity import similarity_of
-from fewer.tables import encode
-from fewer.tables.encode import encoded
-from fewer.tables.schema import Schema
+from fewer import FewerPoints, InvalidInput, points
+from fewer.tables import schema
+from fewer.tables.schema import Schema, encoded
 from fewer.tables.source import Block
 
 
@@ -75,8 +72,8 @@ def test_the_similarity_is_the_product_that_is_documented(form):
 def test_wide_tables_are_sparse_and_answer_alike(monkeypatch, wide):
     expected = points(TABLE, 4, gamma=0.1, **QUICK)
     if wide:
-        monkeypatch.setattr(encode, "MAX_DENSE_WIDTH", 2)
-        monkeypatch.setattr(encode, "MAX_FILLED_SHARE", 1.0)
+        monkeypatch.setattr(schema, "MAX_DENSE_WIDTH", 2)
+        monkeypatch.setattr(schema, "MAX_FILLED_SHARE", 1.0)
     assert sp.issparse(rows_of(TABLE)) == wide
     result = points(TABLE, 4, gamma=0.1, **QUICK)
     assert result.indices.tolist() == expected.indices.tolist()
@@ -84,12 +81,6 @@ def test_wide_tables_are_sparse_and_answer_alike(monkeypatch, wide):
     model = FewerPoints(4, gamma=0.1, solver="greedy", random_state=0).fit(TABLE)
     assert model.mean_[0] == pytest.approx(TABLE.age.mean())
     np.testing.assert_allclose(np.diag(model.transform(model.points_)), 1.0)
-
-
-@pytest.mark.parametrize("similarity", ["laplace", "matern32", "cosine", "linear", "hamming"])
-def test_every_similarity_compares_tables(similarity):
-    result = points(TABLE, 3, similarity=similarity, **QUICK)
-    assert len(result.rows) == 3
 
 
 def test_hamming_codes_tables_of_categories_by_themselves():
@@ -218,7 +209,7 @@ def with_gaps(frame=pd.DataFrame):
 
 def test_a_missing_value_is_refused_with_its_column_and_row():
     sentence = (
-        r"column 'age', row 3: is missing, as is 1 more; missing='drop' .*'impute' .*'category'"
+        r"column 'age', row 3: is missing, and 1 more; missing='drop' .*'impute' .*'category'"
         r" .*'ignore'"
     )
     with pytest.raises(InvalidInput, match=sentence):
@@ -318,87 +309,110 @@ def test_the_result_speaks_of_the_users_own_rows():
     assert list(result.labels) == frame.index[result.indices].tolist()
 
 
-def test_a_pipeline_that_passes_a_continuous_y_gives_the_same_points():
-    X, y = load_diabetes(return_X_y=True, scaled=False)
-    X, y = X[:120], y[:120]
-    alone = FewerPoints(8, solver="greedy", random_state=0).fit(X)
-    pipe = make_pipeline(FewerPoints(8, solver="greedy", random_state=0), Ridge()).fit(X, y)
-    assert pipe[0].indices_.tolist() == alone.indices_.tolist()
-    assert pipe[0].value_ == alone.value_
-    with pytest.raises(
-        InvalidInput, match="labels must be classes, got 86 different numbers such as"
-    ):
-        FewerPoints(8, by_label=True).fit(X, y)
+EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+VALUES = {
+    "whole": st.integers(-(10**6), 10**6),
+    "real": st.floats(-1e6, 1e6),
+    "odd": st.floats(-1e60, 1e60) | st.sampled_from([float("nan"), float("inf")]),
+    "decimal": st.decimals(-1000, 1000, places=2),
+    "boolean": st.booleans(),
+    "text": st.sampled_from(["a", "b", "c", ""]),
+    "free": st.text(max_size=5),
+    "day": st.dates(dt.date(1900, 1, 1), dt.date(2100, 1, 1)),
+    "moment": st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1)),
+    "time": st.times(),
+    "length": st.timedeltas(dt.timedelta(0), dt.timedelta(days=99)),
+    "nested": st.lists(st.integers(), max_size=2),
+}
 
 
-def test_counts_are_weights_times_what_they_are_shares_of():
-    model = FewerPoints(5, solver="greedy", random_state=0).fit(TABLE)
-    np.testing.assert_allclose(model.counts_, 40 * model.weights_)
-    heavy = FewerPoints(5, solver="greedy", random_state=0).fit(
-        TABLE, sample_weight=np.full(40, 2.5)
+@st.composite
+def tables(draw):
+    """A table of a few columns of these kinds, with missing values in some."""
+    n = draw(st.integers(2, 25))
+    kinds = draw(st.lists(st.sampled_from([*VALUES, "nothing"]), min_size=1, max_size=4))
+    columns = {}
+    for i, kind in enumerate(kinds):
+        one = st.none() if kind == "nothing" else VALUES[kind]
+        one = st.none() | one if draw(st.booleans()) else one
+        columns[f"{kind}{i}"] = draw(st.lists(one, min_size=n, max_size=n))
+    return pl.DataFrame({name: pl.Series(values, strict=False) for name, values in columns.items()})
+
+
+def answered(X, missing):
+    """The result, or the sentence in its place."""
+    try:
+        return points(X, 1, missing=missing, **QUICK), ""
+    except InvalidInput as error:
+        return None, str(error)
+
+
+@EXAMPLES
+@given(tables(), st.sampled_from(["error", "drop", "impute", "category"]), st.booleans())
+def test_any_table_gives_an_answer_or_a_sentence_that_names_a_column(table, missing, in_pandas):
+    X = (
+        table.to_pandas()
+        if in_pandas and not any("nested" in name for name in table.columns)
+        else table
     )
-    assert heavy.counts_.sum() == pytest.approx(100)
-    both = FewerPointsClassifier(4, gamma=0.1, solver="greedy", random_state=0)
-    assert both.fit(TABLE.drop(columns="segment"), TABLE.segment).counts_.sum() == pytest.approx(40)
+    result, sentence = answered(X, missing)
+    if result is None:
+        assert any(repr(name) in sentence for name in table.columns), sentence
+    else:
+        assert result.indices[0] < len(table)
+        assert np.isfinite(result.value)
 
 
-@pytest.mark.parametrize("form", [pd.DataFrame, pl.from_pandas])
-def test_the_sampler_works_in_a_pipeline_of_imbalanced_learn(form):
-    table = form(TABLE[["age", "income", "segment"]])
-    X, y = table[["age", "income"]], table["segment"]
-    sampler = FewerSampler(6, solver="greedy", random_state=0)
-    few, labels = sampler.fit_resample(X, y)
-    assert (type(few), type(labels)) == (type(X), type(y))
-    assert len(few) == len(labels) == len(sampler.sample_indices_) == 6
-    assert list(labels) == [list(y)[i] for i in sampler.sample_indices_]
-    pipe = resampling_pipeline(
-        FewerSampler(6, solver="greedy", random_state=0), LogisticRegression()
-    ).fit(X, y)
-    assert pipe[0].sample_indices_.tolist() == sampler.sample_indices_.tolist()
-    assert pipe.predict(X).shape == (40,)
-    both = resampling_pipeline(
-        FewerPoints(4, solver="greedy", random_state=0), LogisticRegression()
-    ).fit(X, y)
-    assert both.predict(X).shape == (40,)
-    assert not hasattr(FewerPoints(), "fit_resample")
-    assert not hasattr(FewerSampler(), "transform")
-
-
-@pytest.mark.parametrize("similarity", ["rbf", "matern52", "laplace", "cosine", "linear"])
-def test_probabilities_sum_to_one_and_agree_with_predict(similarity):
-    X = TABLE[["age", "income", "plan"]]
-    model = FewerPointsClassifier(
-        6, similarity=similarity, gamma=0.3, refine=False, solver="greedy", random_state=0
-    )
-    model.fit(X, TABLE.segment)
-    shares = model.predict_proba(X)
-    assert shares.shape == (40, 2)
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-    assert model.classes_[shares.argmax(axis=1)].tolist() == model.predict(X).tolist()
-
-
-def test_probabilities_are_shares_of_the_best_similarities():
-    X, y = np.array([[0.0], [1.0], [4.0], [6.0]]), np.array(["a", "a", "b", "b"])
-    model = FewerPointsClassifier(4, gamma=0.5, refine=False, solver="greedy").fit(X, y)
-    s = similarity_of("rbf", 0.5)(np.array([[3.0]]), X)[0]
-    np.testing.assert_allclose(
-        model.predict_proba([[3.0]])[0], np.array([s[1], s[2]]) / (s[1] + s[2])
-    )
-    far = model.predict_proba([[1e6]])[0]
-    assert far.tolist() == [0.0, 1.0]
-
-
-def test_times_durations_and_decimals_are_numbers():
-    from decimal import Decimal
-
-    table = pl.DataFrame(
+def mixed(seed, n=30):
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
         {
-            "at": [dt.time(8), dt.time(9), dt.time(20)],
-            "took": [dt.timedelta(minutes=1), dt.timedelta(minutes=2), dt.timedelta(minutes=9)],
-            "paid": [Decimal("1.50"), Decimal("2.50"), Decimal("8.50")],
+            "x": rng.standard_normal(n),
+            "y": rng.lognormal(0, 1, n),
+            "c": rng.choice(["red", "green", "blue"], n),
+            "d": rng.choice(["s", "m", "l", "xl"], n),
+            "price": [Decimal(int(p)) for p in rng.integers(1, 99, n)],
         }
     )
-    plain = np.column_stack([[8, 9, 20], [1, 2, 9], [1.5, 2.5, 8.5]])
-    assert points(table, 2, gamma=0.5, **QUICK).value == pytest.approx(
-        points(plain, 2, gamma=0.5, standardize=True, **QUICK).value, rel=1e-9
+
+
+def answer(table, **options):
+    return points(table, 4, gamma="median", **QUICK, **options)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shuffled_rows_are_the_same_rows(seed):
+    table, order = mixed(seed), np.random.default_rng(seed).permutation(30)
+    plain, shuffled = answer(table), answer(table[order])
+    assert sorted(order[shuffled.indices].tolist()) == plain.indices.tolist()
+    assert shuffled.value == pytest.approx(plain.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_columns_units_and_names_of_categories_do_not_matter(seed):
+    table = mixed(seed)
+    plain = answer(table)
+    shuffled = table.select(["d", "price", "y", "c", "x"])
+    scaled = table.with_columns(pl.col("x") * 1000 - 7, pl.col("y") * 0.01)
+    renamed = table.with_columns(
+        pl.col("c").replace({"red": "zinnober", "blue": "azur"}), pl.col("d") + "-size"
     )
+    for other in (
+        shuffled,
+        scaled,
+        renamed,
+        table.rename({"x": "first", "c": "colour"}),
+        table.to_pandas(),
+    ):
+        found = answer(other)
+        assert found.indices.tolist() == plain.indices.tolist()
+        assert found.value == pytest.approx(plain.value, rel=1e-8)
+        np.testing.assert_allclose(found.weights, plain.weights, rtol=1e-6)
+
+
+def test_a_missing_category_is_only_another_level():
+    table = mixed(0)
+    gone = table.with_columns(
+        pl.when(pl.col("c") == "red").then(None).otherwise(pl.col("c")).alias("c")
+    )
+    assert answer(gone, missing="category").value == pytest.approx(answer(table).value, rel=1e-9)

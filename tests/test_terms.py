@@ -1,9 +1,7 @@
 """terms and bins: the jobs and the estimator, against enumeration, proven optima and bad input."""
 
-import itertools
 from itertools import combinations
 from pathlib import Path
-from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
@@ -19,11 +17,9 @@ from fewer import (
     Moments,
     SparseSimplex,
     Status,
-    bins,
-    deadline,
     terms,
 )
-from fewer.search.fit import refitted
+from fewer.search.fits import refitted
 
 SOLVERS = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
 REAL = Path(__file__).parents[2] / "shared/data"
@@ -113,22 +109,6 @@ def test_bounds_are_kept_and_equal_enumeration(seed):
     assert terms(A, b, 4, rng=0, **bounds).value <= F.value(rounded) + 1e-12
 
 
-def test_validation_goes_less_far_down_and_errs_less_elsewhere():
-    ours, plain = [], []
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        p = rng.dirichlet(np.full(1000, 0.05))
-        A = rng.standard_normal((80, 1000))
-        low = bins(counts=p, k=15, preserve=A, solver="exchange", rng=0)
-        chosen = bins(counts=p, k=15, preserve=A, solver="exchange", validation=0.2, rng=0)
-        assert low.value <= chosen.value * (1 + 1e-9)
-        assert chosen.value == pytest.approx(float(((A @ (chosen.p - p)) ** 2).sum()), rel=1e-9)
-        assert SparseSimplex(Atoms(1000), 15).contains(chosen.p, 1e-12)
-        plain.append(((low.p - p) ** 2).sum())
-        ours.append(((chosen.p - p) ** 2).sum())
-    assert np.mean(ours) < np.mean(plain)  # the expected error of any other Gaussian functionals
-
-
 def test_bound_of_the_relaxation_past_the_proof_equals_clarabel():
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((40, 700)), rng.standard_normal(40) * 3
@@ -140,57 +120,6 @@ def test_bound_of_the_relaxation_past_the_proof_equals_clarabel():
     assert found.bound == pytest.approx(relaxed, rel=1e-5)
     assert found.bound <= relaxed * (1 + 1e-7)
     assert found.bound <= found.value
-
-
-def test_a_histogram_has_the_bound_zero_where_functionals_are_preserved():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(700))
-    found = bins(counts=p, k=5, preserve=rng.standard_normal((30, 700)), rng=0)
-    assert found.bound == 0.0
-    assert found.gap == found.value > 0
-
-
-def test_zero_error_is_recognised_and_the_start_kept():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.full(800, 0.05))
-    found = bins(counts=p, k=60, preserve=rng.standard_normal((40, 800)), rng=0)
-    assert found.value < 1e-18
-    assert found.support.size <= 60
-
-
-def test_perturbations_use_up_a_time_limit(monkeypatch):
-    rng = np.random.default_rng(3)
-    A, b = rng.standard_normal((60, 300)), rng.standard_normal(60)
-    short = terms(A, b, 12, solver="exchange", rng=0)
-    looks = itertools.count()
-    monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: 0.01 * next(looks)))
-    terms(A, b, 12, solver="exchange", rng=0)
-    free = next(looks)  # looks at the clock of a search that ends by itself
-    long = terms(A, b, 12, solver="exchange", time_limit=0.1 * free, rng=0)
-    assert long.value <= short.value
-    assert next(looks) > 5 * free
-    assert long.status is Status.TIME_LIMIT
-
-
-def test_bins_by_cdf_and_by_entries_are_proven():
-    rng = np.random.default_rng(2)
-    counts = rng.integers(0, 50, 12)
-    p = counts / counts.sum()
-    P = np.cumsum(p)
-    F = Moments(Atoms(12), np.tril(np.ones((12, 12))), P)
-    for k in (1, 3, 12):
-        cdf = bins(counts=counts, k=k)
-        assert cdf.value == pytest.approx(
-            min(F.value_on(np.array(S)) for S in combinations(range(12), k)), abs=1e-12
-        )
-        assert cdf.gap == 0.0
-        entries = bins(counts=p, k=k, preserve="entries")
-        assert entries.p == pytest.approx(SparseSimplex(Atoms(12), k).project(p), abs=1e-15)
-        assert entries.value == pytest.approx(((entries.p - p) ** 2).sum())
-        assert entries.status is Status.OPTIMAL
-    assert bins(counts=counts, k=3, solver="exchange", rng=0).value == pytest.approx(
-        bins(counts=counts, k=3).value, rel=1e-6
-    )
 
 
 def test_estimator_with_several_targets_and_bounds():
@@ -237,7 +166,7 @@ def test_estimator_answers_in_the_shape_of_its_targets(convert, options):
 
 BAD = [
     ({"k": 9}, r"k must be in 1\.\.8 \(columns\), got 9"),
-    ({"max_weight": 0.2}, "cannot hold together: k = 3 and max_weight = 0.2"),
+    ({"max_weight": 0.2}, "max_weight = 0.2"),
     (
         {"min_weight": 0.4, "include": [0, 1, 2]},
         "cannot hold together: min_weight = 0.4 and include",
@@ -262,44 +191,6 @@ def test_bad_input_gets_a_sentence(change, sentence):
     A, b = problem(0)
     with pytest.raises(InvalidInput, match=sentence):
         terms(**{"X": A, "y": b, "k": 3, "rng": 0, **change})
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: bins(counts=[0, 0, 0], k=1), "counts must have a positive sum, got all zeros"),
-        (lambda: bins(counts=[1, -1], k=1), "counts must be non-negative, got -1.0 at index 1"),
-        (
-            lambda: bins(counts=[], k=1),
-            r"counts must be a histogram of one dimension with at least one bin, got shape \(0,\)",
-        ),
-        (lambda: bins(counts=[1, 2], k=3), r"k must be in 1\.\.2 \(bins\), got 3"),
-        (
-            lambda: bins(counts=[1, 2], k=1, preserve="mean"),
-            "preserve must be one of 'cdf', 'entries', got 'mean'",
-        ),
-        (
-            lambda: bins(counts=[1, 2], k=1, preserve=np.ones((1, 3))),
-            "preserve must have 2 columns, one for each bin, got 3",
-        ),
-        (
-            lambda: bins(counts=[1, 2], k=1, validation=0.1),
-            "validation is not for .* a matrix of functionals",
-        ),
-        (
-            lambda: bins(counts=[1, 2], k=1, ridge=0.1),
-            "ridge is not for .* a matrix of functionals",
-        ),
-        (lambda: bins([1.0, 2.0], 1, ridge=0.1), "ridge is not for .* a matrix of functionals"),
-        (
-            lambda: bins(counts=[1, 2], k=1, preserve=np.eye(2), validation=1.5),
-            r"validation must be a share of the rows in \(0, 1\)",
-        ),
-    ],
-)
-def test_bad_histograms_get_a_sentence(call, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        call()
 
 
 def test_strange_but_good_input():

@@ -33,24 +33,22 @@ if TYPE_CHECKING:
     from .solvers.exchange import exchange
     from .solvers.frank_wolfe import frank_wolfe
     from .solvers.greedy import greedy
-    from .solvers.iht import iht
+    from .solvers.iht import Backtracking, Constant, Doubling, Momentum, Refitting, iht
     from .solvers.minimize import minimize
-    from .solvers.steps import Backtracking, Constant, Doubling, Momentum, Refitting
-    from .spaces import Atoms, Lattice, States
+    from .spaces import Atoms, Lattice, States, dimensions_to_vector, vector_to_dimensions
     from .tables.prices import returns
-    from .transformation import dimensions_to_vector, vector_to_dimensions
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "AbsoluteError": "objectives.residuals",
     "Atoms": "spaces",
-    "Backtracking": "solvers.steps",
+    "Backtracking": "solvers.iht",
     "Conditions": "constraints.conditions",
-    "Constant": "solvers.steps",
+    "Constant": "solvers.iht",
     "DimensionSparse": "constraints.dimension_sparse",
     "Distribution": "distribution",
-    "Doubling": "solvers.steps",
+    "Doubling": "solvers.iht",
     "DownsideError": "objectives.residuals",
     "FewerBins": "jobs.bins.transformer",
     "FewerDims": "jobs.dims.selector",
@@ -66,9 +64,9 @@ _HOMES = {
     "Lattice": "spaces",
     "MMD": "objectives.mmd",
     "Moments": "objectives.moments",
-    "Momentum": "solvers.steps",
+    "Momentum": "solvers.iht",
     "Path": "report.path",
-    "Refitting": "solvers.steps",
+    "Refitting": "solvers.iht",
     "Result": "result",
     "RowsMMD": "objectives.mmd",
     "Simplex": "constraints.simplex",
@@ -80,7 +78,7 @@ _HOMES = {
     "bins": "jobs.bins.bins",
     "coverage": "jobs.dims.dims",
     "criticisms": "jobs.points.explain",
-    "dimensions_to_vector": "transformation",
+    "dimensions_to_vector": "spaces",
     "dims": "jobs.dims.dims",
     "exact": "solvers.exact",
     "exchange": "solvers.exchange",
@@ -95,7 +93,7 @@ _HOMES = {
     "Summary": "jobs.summaries",
     "summarize": "jobs.summaries",
     "terms": "jobs.terms.terms",
-    "vector_to_dimensions": "transformation",
+    "vector_to_dimensions": "spaces",
     "warm": "_warm",
     "witness": "jobs.points.explain",
 }

@@ -8,7 +8,7 @@ import re
 import reprlib
 import secrets
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from inspect import currentframe
@@ -189,17 +189,14 @@ def _real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if array.dtype.kind != "O":
         raise InvalidInput(f"{name} must hold real numbers, got dtype {array.dtype}", name)
     entries = array.reshape(-1).tolist()
-    kinds = set(map(type, entries))
-    wrong = {kind for kind in kinds if not issubclass(kind, NUMBER)}
+    wrong = {kind for kind in set(map(type, entries)) if not issubclass(kind, NUMBER)}
     if wrong:
         at = next(i for i, entry in enumerate(entries) if type(entry) in wrong)
         got = f"{shown(entries[at])} ({type(entries[at]).__name__})"
         raise InvalidInput(f"{name} must hold real numbers, got {got}{_at(at, array)}", name)
     try:
-        if all(issubclass(kind, (numbers.Integral, np.bool_)) for kind in kinds):
-            with suppress(OverflowError):
-                return array.astype(np.int64)
-        return array.astype(np.float64)
+        whole = all(isinstance(entry, (numbers.Integral, np.bool_)) for entry in entries)
+        return array.astype(np.int64 if whole else np.float64)
     except (OverflowError, ValueError) as error:
         raise InvalidInput(
             f"{name} must hold numbers that float64 can hold: {error}", name
@@ -264,8 +261,7 @@ def labels_of(frame: Any) -> list[Any]:
 def as_array(x: Any, name: str) -> Vector:
     """Return `x` as finite float64 of any shape; see `as_numbers` for what is welcome."""
     entries = as_numbers(x, name)
-    with np.errstate(over="ignore"):  # a longdouble beyond float64 is infinite
-        array = entries.astype(np.float64, order="C", copy=False)
+    array = entries.astype(np.float64, order="C", copy=False)
     finite = np.isfinite(array)
     if not finite.all():
         at = int(np.argmin(finite))
@@ -294,8 +290,7 @@ def refuse_negative(p: Vector, name: str) -> None:
 def as_distribution(p: Vector, name: str) -> Vector:
     """Return `p`, which must be non-negative and sum to one (to 1e-6)."""
     refuse_negative(p, name)
-    with np.errstate(over="ignore"):
-        total = float(p.sum())
+    total = float(p.sum())
     if abs(total - 1) > 1e-6:
         raise InvalidInput(f"{name} must sum to 1, got {total:.6g}; divide it by its sum", name)
     return p
@@ -319,7 +314,6 @@ def as_shares(weights: Vector, name: str) -> Vector:
 def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str = "") -> int:
     """Return `x` as an int in low..high; a float is refused even when it is whole."""
     kind = f" ({what})" if what else ""
-    x = x[()] if type(x) is np.ndarray and not x.ndim else x
     expected = f"at least {low}{kind}" if high is None else f"in {low}..{high}{kind}"
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Integral):
         raise InvalidInput(
@@ -334,7 +328,6 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
 def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = False) -> float:
     """Return `x` as a finite float above `above`; any real number is welcome, `Decimal` and `Fraction` too."""
     word = "at least" if allow_equal else "above"
-    x = x[()] if type(x) is np.ndarray and not x.ndim else x
     value = math.nan
     if not isinstance(x, bool) and isinstance(x, (numbers.Real, Decimal)):
         with suppress(OverflowError, ValueError):  # an integer beyond float64, a signalling NaN
@@ -372,9 +365,7 @@ def as_flag(x: Any, name: str) -> bool:
 
 def as_indices(x: Any, n: int, name: str, what: str) -> Indices:
     """Return `x` as integers in 0..n-1, in its own shape and order."""
-    plain = (list, tuple, str, bytes, Mapping)
-    if isinstance(x, Collection) and not isinstance(x, plain) and not hasattr(x, "__array__"):
-        x = list(x)  # a set or a range, which NumPy would take for one object
+    x = list(x) if isinstance(x, Set) else x  # which NumPy would take for one object
     array = as_numbers(x, name)
     if array.size == 0:
         return np.empty(array.shape, np.int64)

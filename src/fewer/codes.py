@@ -1,6 +1,5 @@
 """Tables of small non-negative integers: checked, and kept as canonical CSR arrays."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,23 +22,31 @@ def as_table(rows: Any, name: str = "rows") -> Any:
     >>> as_table([[0, 2.0], [1, 0]]).data
     array([2, 1], dtype=int32)
     """
-    table = rows if sp.issparse(rows) else as_numbers(rows, name)
-    if len(table.shape) != 2 or 0 in table.shape:
+    table = numbers_as_csr(rows, name)
+    if table.ndim != 2 or 0 in table.shape:
         raise InvalidInput(
             f"{name} must be a table (N, n) with at least one row and one column, got shape"
             f" {table.shape}"
         )
-    if table.dtype.kind not in "fiub":
-        raise InvalidInput(f"{name} must hold small non-negative integers, got dtype {table.dtype}")
-    if not sp.issparse(rows):
-        return _narrow(sp.csr_array(_codes(table, name)))
-    table = as_csr(rows, name)
-    values = _codes(table.data, name)
-    table = sp.csr_array((values, table.indices, table.indptr), shape=table.shape)
-    if not values.all():
-        table = table.copy()
+    codes = table.data
+    if codes.dtype.kind not in "fiub":
+        raise InvalidInput(f"{name} must hold whole numbers, got dtype {codes.dtype}")
+    if codes.size and not (codes.min() >= 0 and codes.max() < MOST_CODES):
+        low, high = codes.min(), codes.max()
+        raise InvalidInput(
+            f"{name} must hold whole numbers in 0..2^31-1, got {high if low >= 0 else low}"
+        )
+    if codes.dtype.kind == "f" and (codes != np.floor(codes)).any():
+        raise InvalidInput(
+            f"{name} must hold whole numbers, got {codes[codes != np.floor(codes)][0]}"
+        )
+    narrow = codes.dtype.kind == "b" or codes.dtype == np.int8
+    codes = codes.astype(np.int8 if narrow else np.int32, copy=False)
+    whole = codes.all()
+    table = sp.csr_array((codes, table.indices, table.indptr), shape=table.shape, copy=not whole)
+    if not whole:
         table.eliminate_zeros()
-    return _narrow(table)
+    return table
 
 
 def as_csr(x: Any, name: str) -> Any:
@@ -60,49 +67,10 @@ def numbers_as_csr(x: Any, name: str) -> Any:
         return as_csr(x, name)
     array = as_numbers(x, name)
     if array.ndim != 2:
-        raise InvalidInput(f"{name} must have shape (rows, columns), got shape {array.shape}")
-    array = array.astype(
-        array.dtype.newbyteorder("="), copy=False
-    )  # the order of bytes that SciPy takes
-    return sp.csr_array(
-        array if array.dtype.itemsize > 2 or array.dtype.kind != "f" else array.astype(np.float32)
-    )
-
-
-def _codes(values: Any, name: str) -> Any:
-    """Values as int8 (booleans and int8) or int32, if they are whole and in range."""
-    if values.dtype.kind == "f":
-        whole = np.isfinite(values)
-        whole[whole] = values[whole] == np.floor(values[whole])
-        if not whole.all():
-            raise InvalidInput(f"{name} must hold whole numbers, got {values[~whole].flat[0]}")
-    if values.size:
-        low, high = (
-            int(values.min()),
-            int(values.max()),
-        )  # as Python's, which compare with any number
-        if low < 0 or high >= MOST_CODES:
-            raise InvalidInput(
-                f"{name} must hold integers in 0..2^31-1, got {low if low < 0 else high}"
-            )
-    narrow = values.dtype.kind == "b" or values.dtype == np.int8
-    return values.astype(np.int8 if narrow else np.int32, copy=False)
-
-
-def _narrow(table: Any) -> Any:
-    """The table with int32 indices where they suffice, so that few versions of the compiled functions are needed."""
-    small = max(table.nnz, *table.shape) < MOST_CODES
-    kind = np.int32 if small else np.int64
-    table.indices = table.indices.astype(kind, copy=False)
-    table.indptr = table.indptr.astype(kind, copy=False)
-    return table
-
-
-def row_keys(table: Any) -> list[bytes]:
-    """One hashable key for each row of a canonical CSR table."""
-    bounds = table.indptr
-    indices, data = table.indices.astype(np.int32), table.data.astype(np.int32)
-    return [indices[a:b].tobytes() + data[a:b].tobytes() for a, b in pairwise(bounds)]
+        raise InvalidInput(f"{name} must be a table (rows, columns), got shape {array.shape}")
+    if array.dtype == np.float16 or not array.dtype.isnative:  # of which SciPy takes none
+        array = array.astype(np.float64)
+    return sp.csr_array(array)
 
 
 def distinct_rows(table: Any) -> tuple[Indices, Indices]:
@@ -120,14 +88,9 @@ def grouped(table: Any, rows: Any, by_value: bool) -> tuple[Any, Any]:
     >>> labels.tolist(), first.tolist()
     ([0, 1, 0], [0, 1])
     """
-    arrays = as_signature(table.indptr, np.int64), as_signature(table.indices, np.int32)
-    return group_rows(
-        *arrays,
-        as_signature(table.data, np.int32),
-        as_signature(rows, np.int32),
-        by_value,
-        EVERY_BIT,
-    )
+    arrays = [as_signature(x, np.int32) for x in (table.indices, table.data, rows)]
+    indptr = as_signature(table.indptr, np.int64)
+    return group_rows(indptr, arrays[0], arrays[1], arrays[2], by_value, EVERY_BIT)
 
 
 def as_signature(x: Any, kind: type) -> Any:
@@ -149,6 +112,6 @@ def as_cardinalities(m: Any, least: Indices) -> tuple[int, ...]:
     sizes = np.broadcast_to(sizes, least.shape)
     wrong = np.flatnonzero((sizes < least) | (sizes > MOST_CODES))
     if wrong.size:
-        low, got = int(least[wrong[0]]), int(sizes[wrong[0]])
+        low, got = least[wrong[0]], sizes[wrong[0]]
         raise InvalidInput(f"each m must be at least {low} and at most 2^31, got {got}")
     return tuple(sizes.tolist())

@@ -14,8 +14,6 @@ from .codes import as_signature, as_table, grouped
 from .spaces import Lattice, States
 
 Ints = npt.NDArray[Any]
-INDEX_LIMIT = 4_000_000
-"""Entries beyond which an inverted index costs more memory than it saves time."""
 MAX_LOG_COPIES = 346.0
 """The log of copies beyond which mass spread over them costs less than a float can tell."""
 KL, L2 = 0, 1
@@ -62,15 +60,9 @@ class Cover:
 
     @cached_property
     def index(self) -> tuple[Ints, Ints]:
-        """The supports of dimension i are holders[starts[i]:starts[i+1]].
-
-        Empty for large covers.
-        """
-        if len(self.indices) > INDEX_LIMIT:
-            return np.zeros(0, np.int64), np.zeros(0, np.int32)
-        pattern = sp.csr_array(
-            (np.ones(len(self.indices), np.int8), self.indices, self.indptr), (len(self), self.n)
-        )
+        """The supports of dimension i are holders[starts[i]:starts[i+1]]."""
+        ones = np.ones(len(self.indices), np.int8)
+        pattern = sp.csr_array((ones, self.indices, self.indptr), (len(self), self.n))
         columns = pattern.tocsc()
         return as_signature(columns.indptr, np.int64), as_signature(columns.indices, np.int32)
 

@@ -452,9 +452,14 @@ class Distribution:
             if target.suffix.lower() == ".json":
                 file.write(self.to_json().encode())
                 return
-            names = [name for name in FIELDS if getattr(self, name) is not None]
-            arrays: dict[str, Any] = {name: getattr(self, name) for name in names}
-            np.savez_compressed(file, format=FORMAT, version=VERSION, **arrays)
+            np.savez_compressed(file, **self.arrays)
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """What a file holds, by name."""
+        head = {"format": FORMAT, "version": VERSION}
+        fields = {name: getattr(self, name) for name in FIELDS}
+        return head | {name: field for name, field in fields.items() if field is not None}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Distribution":

@@ -1,4 +1,7 @@
-"""Where mass can sit: a list of atoms, a dense lattice, or only the states that were seen."""
+"""Where mass can sit: a list of atoms, a dense lattice, or only the states that were seen.
+
+And the paper's appendix A: vector sparsity as dimension sparsity, and back.
+"""
 
 import math
 from collections.abc import Iterable
@@ -14,16 +17,19 @@ from ._validation import (
     Indices,
     InvalidInput,
     Vector,
+    as_array,
+    as_distribution,
     as_indices,
     as_integer,
     as_numbers,
     as_units,
+    as_vector,
     as_weights,
     lacking,
     shown,
 )
-from .codes import as_cardinalities, as_table, distinct_rows, row_keys
-from .npy import memory
+from .codes import as_cardinalities, as_table, distinct_rows
+from .npy import amount, memory
 
 MOST_DIMENSIONS = 10**6
 """Dimensions of a lattice, at most; one with more than 64 has dimensions of a single entry."""
@@ -31,19 +37,13 @@ Units = Iterable[int] | npt.ArrayLike
 
 
 class Space(Protocol):
-    """A finite set of states; a distribution on it is a vector of `size` entries."""
+    """A finite set of states; a distribution on it is a vector of `size` entries.
+
+    `shape`: the shape, beside (size,), in which a table on it may be given; `cardinalities`: how
+    many entries each dimension of a state has; `n_units`: how many units name the faces.
+    """
 
     unit: ClassVar[str]
-
-    @property
-    def size(self) -> int:
-        """How many states there are."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape, beside (size,), in which a table on this space may be given."""
-        ...
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
@@ -51,9 +51,19 @@ class Space(Protocol):
         ...
 
     @property
+    def size(self) -> int:
+        """How many states there are."""
+        return math.prod(self.cardinalities)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape, beside (size,), in which a table on this space may be given."""
+        return self.cardinalities
+
+    @property
     def n_units(self) -> int:
-        """How many units name the faces."""
-        ...
+        """How many units name the faces: one for each dimension."""
+        return len(self.cardinalities)
 
     def face(self, units: Units) -> Indices:
         """Sorted flat indices of the states that use no unit outside `units`."""
@@ -65,7 +75,7 @@ class Space(Protocol):
 
 
 @dataclass(frozen=True)
-class Atoms:
+class Atoms(Space):
     """n entries without structure: bins, columns, rows of a data set. A unit is an atom.
 
     Parameters
@@ -91,17 +101,7 @@ class Atoms:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", as_integer(self.n, "n", 1, what="atoms"))
-        fitting(math.log2(self.n), "these atoms")
-
-    @property
-    def size(self) -> int:
-        """n."""
-        return self.n
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(n,)."""
-        return (self.n,)
+        fitting((self.n,), "these atoms")
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
@@ -123,7 +123,7 @@ class Atoms:
 
 
 @dataclass(frozen=True)
-class Lattice:
+class Lattice(Space):
     """All of {0..m-1}^n. A unit is a dimension.
 
         face(S) = X_S = {x : supp(x) ⊆ S}
@@ -168,28 +168,17 @@ class Lattice:
         )
         sizes = as_cardinalities(self.m, np.ones(self.n, np.int64))
         object.__setattr__(self, "m", sizes[0] if np.ndim(self.m) == 0 else sizes)
-        instead = "; list only the states that occur with States(rows)"
-        fitting(math.fsum(map(math.log2, sizes)), "this lattice", instead)
+        fitting(sizes, "this lattice", "; list only the states that occur with States(rows)")
 
     @cached_property
-    def shape(self) -> tuple[int, ...]:
-        """The cardinality of each dimension."""
-        return (self.m,) * self.n if isinstance(self.m, int) else tuple(self.m)
+    def cardinalities(self) -> tuple[int, ...]:
+        """m, one for each dimension."""
+        return (self.m,) * self.n if isinstance(self.m, int) else self.m
 
     @cached_property
     def size(self) -> int:
         """Π m."""
         return math.prod(self.shape)
-
-    @property
-    def cardinalities(self) -> tuple[int, ...]:
-        """m, one for each dimension."""
-        return self.shape
-
-    @property
-    def n_units(self) -> int:
-        """n."""
-        return self.n
 
     @cached_property
     def strides(self) -> Indices:
@@ -206,15 +195,11 @@ class Lattice:
     def ravel(self, rows: npt.ArrayLike) -> Indices:
         """Flat indices of rows (N, n), or the one of a row (n,)."""
         codes = as_numbers(rows, "rows")
-        if codes.shape[-1:] != (self.n,) or codes.dtype.kind not in "iub":
+        whole = codes.shape[-1:] == (self.n,) and codes.dtype.kind in "iub"
+        if not whole or (codes < 0).any() or (codes >= np.array(self.shape)).any():
             raise InvalidInput(
-                f"rows must be integers of shape (N, {self.n}), got {codes.dtype} of shape"
-                f" {codes.shape}"
-            )
-        if codes.size and ((codes < 0) | (codes >= np.array(self.shape))).any():
-            raise InvalidInput(
-                f"rows must lie in the lattice of shape {self.shape}, got"
-                f" {codes.min()}..{codes.max()}"
+                f"rows must be integers of shape (N, {self.n}) in the lattice of shape {self.shape},"
+                f" got {shown(rows)}"
             )
         return np.asarray(codes.astype(np.int64) @ self.strides)
 
@@ -225,7 +210,7 @@ class Lattice:
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class States(Space):
     """Only the listed distinct rows of small non-negative integers.
 
     A unit is a dimension (a column).
@@ -300,11 +285,6 @@ class States:
         """The number of dimensions."""
         return int(self.rows.shape[1])
 
-    @property
-    def n_units(self) -> int:
-        """n."""
-        return self.n
-
     @cached_property
     def indptr(self) -> Indices:
         """Where the support of each state starts in `indices`."""
@@ -334,10 +314,9 @@ class States:
             raise InvalidInput(f"rows must have {self.n} columns, got shape {wanted.shape}")
         if wanted.size == 0:
             return np.empty(wanted.shape[:-1], np.int64)
-        index = {key: e for e, key in enumerate(row_keys(self.rows))}
-        keys = row_keys(as_table(wanted.reshape(-1, self.n)))
-        flat = np.array([index.get(key, -1) for key in keys], np.int64)
-        return flat.reshape(wanted.shape[:-1])
+        both = sp.vstack([self.rows, as_table(wanted.reshape(-1, self.n))], format="csr")
+        which = distinct_rows(both)[1][self.size :]
+        return np.where(which < self.size, which, -1).reshape(wanted.shape[:-1])
 
     def unravel(self, indices: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Dense rows (..., n) with these indices."""
@@ -347,17 +326,11 @@ class States:
 
     def __eq__(self, other: object) -> bool:
         """Whether both list the same states in the same order."""
-        if self is other:
-            return True
-        if not isinstance(other, States) or (self.rows.shape, self.m) != (
-            other.rows.shape,
-            other.m,
-        ):
+        if not isinstance(other, States) or self.m != other.m:
             return False
         parts = ("indptr", "indices", "data")
-        return all(
-            np.array_equal(getattr(self.rows, part), getattr(other.rows, part)) for part in parts
-        )
+        pairs = ((getattr(self.rows, part), getattr(other.rows, part)) for part in parts)
+        return self is other or all(np.array_equal(*pair) for pair in pairs)
 
     def __hash__(self) -> int:
         return hash((self.rows.shape, self.m))
@@ -377,12 +350,72 @@ def as_space(space: Any, who: str) -> None:
         )
 
 
-def fitting(entries: float, what: str, instead: str = "") -> None:
-    """Refuse a space whose tables, of 8 bytes for each of 2^entries states, would not fit in memory."""
-    limit = memory()
-    if entries + 3 > math.log2(limit):
-        count = f"{2.0**entries:.3g}" if entries < 1000 else f"10^{int(entries * math.log10(2))}"
+def fitting(sizes: tuple[int, ...], what: str, instead: str = "") -> None:
+    """Refuse a space whose tables, of 8 bytes for each of Π sizes states, would not fit in memory."""
+    bits = math.fsum(map(math.log2, sizes))
+    if bits + 3 > math.log2(memory()):
         raise InvalidInput(
-            f"a table on {what} has {count} entries of 8 bytes, more than this machine's "
-            f"{limit / 2**30:.3g} GiB{instead}"
+            f"a table on {what} has 2^{bits:.4g} entries of 8 bytes, more than this machine's"
+            f" {amount(memory())}{instead}"
         )
+
+
+def vector_to_dimensions(p: npt.ArrayLike) -> tuple[Lattice, Vector]:
+    """Vector sparsity of p as dimension sparsity on {0,1}^N, with P(Z = z) ∝ zᵀp.
+
+    The paper's appendix A.
+
+    Dimension i of Z says whether atom i is allowed, so keeping k dimensions of Z keeps k entries of
+    p. Only for small N: the lattice has 2^N states.
+
+    Parameters
+    ----------
+    p : array of shape (N,)
+        A distribution.
+
+    Returns
+    -------
+    lattice : Lattice
+        {0,1}^N.
+    q : ndarray of shape (2^N,)
+        The distribution of Z.
+
+    Examples
+    --------
+    >>> cube, q = vector_to_dimensions([0.75, 0.25])
+    >>> q.tolist()
+    [0.0, 0.125, 0.375, 0.5]
+    """
+    vector = as_array(p, "p")
+    if vector.ndim != 1:
+        raise InvalidInput(f"p must be a vector, got shape {vector.shape}")
+    as_distribution(vector, "p")
+    cube = Lattice(vector.size, 2)
+    q: Vector = cube.unravel(np.arange(cube.size)) @ vector
+    return cube, q / q.sum()
+
+
+def dimensions_to_vector(q: npt.ArrayLike) -> Vector:
+    """Back from a distribution on {0,1}^N to a vector on N atoms: the mass of the N unit vectors, rescaled.
+
+    Parameters
+    ----------
+    q : array of shape (2^N,)
+        A distribution.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+
+    Examples
+    --------
+    >>> dimensions_to_vector(vector_to_dimensions([0.75, 0.25])[1]).tolist()
+    [0.75, 0.25]
+    """
+    table = as_array(q, "q")
+    n = int(np.log2(max(table.size, 1)))
+    cube = Lattice(n, 2) if n >= 1 else None
+    if cube is None or cube.size != table.size:
+        raise InvalidInput(f"q must have 2^N entries, got {table.size}")
+    alone = as_vector(table, cube.shape, "q")[cube.strides]
+    return as_weights(alone, n, "q on the unit vectors")

@@ -17,7 +17,7 @@ Source: Jansson, Chaykin & Keil 2007, SIAM J. Numer. Anal. 46 (bounds from inexa
 import numpy as np
 
 from ._compile import compiled
-from .dnn_admm import BISECTIONS, Indices, Mask, Matrix, Vector
+from .dnn_admm import BISECTIONS, Mask, Matrix, Places, Vector
 
 EPS = 2.220446049250313e-16
 ROUNDING = 8.0 * EPS  # relative error granted to each term of a sum
@@ -41,146 +41,95 @@ def splitting(H: Matrix, border: float, Z: Matrix) -> tuple[Vector, Vector, floa
 
 
 @compiled
-def best_weight(s: float, d: float, lower: float, upper: float) -> float:
-    """The weight in [lower, upper] with the largest s q - d q^2.
+def choose(gains: Vector, places: Places) -> Mask:
+    """The units of the largest total gain that fit: all inside, and others with a gain.
 
-    s / 2d clipped if d > 0, else the better end.
+    Greedy, which is exact as the sets allowed form a matroid;  gains: (m,). Returns (m,).  Source:
+    Edmonds 1971, Math. Prog. 1.
     """
-    if d > 0.0:
-        return min(max(0.5 * s / d, lower), upper)
-    return upper if s >= d * (lower + upper) else lower
-
-
-@compiled
-def choose(gains: Vector, inside: Mask, room: int, group: Indices, left: Indices) -> Mask:
-    """The units of the largest total gain: all inside, at most `room` more, at most left[g] more of group g.
-
-    Greedy, which is exact as the sets allowed form a matroid;  gains, inside, group: (m,), left:
-    (groups,). Returns (m,).  Source: Edmonds 1971, Math. Prog. 1.
-    """
-    size = gains.size
-    chosen, free = np.empty(size, np.bool_), np.empty(left.size, np.int64)
-    for i in range(size):
-        chosen[i] = inside[i]
-    for g in range(left.size):
-        free[g] = left[g]
-    for _ in range(room):
+    chosen, free = places.inside.copy(), places.left.copy()
+    for _ in range(places.room):
         best = np.int64(-1)
-        for i in range(size):
+        for i in range(gains.size):
             better = best < 0 or gains[i] > gains[best]
-            if not chosen[i] and free[group[i]] > 0 and gains[i] > 0.0 and better:
+            if not chosen[i] and free[places.group[i]] > 0 and gains[i] > 0.0 and better:
                 best = i
         if best < 0:
             break
         chosen[best] = True
-        free[group[best]] -= 1
+        free[places.group[best]] -= 1
     return chosen
 
 
 @compiled
 def inner_maximum(
-    w: Vector,
-    d: Vector,
-    level: float,
-    limits: Matrix,
-    inside: Mask,
-    room: int,
-    group: Indices,
-    left: Indices,
+    w: Vector, d: Vector, level: float, limits: Matrix, places: Places
 ) -> tuple[Vector, Mask, Vector]:
     """The gains h_i(w_i + level), the support that collects most of them, and its weights.
 
-    limits: (2, m) least and largest weights, the rest as in `choose`.  Returns gains (m,), chosen
-    (m,), q (m,).
+    A weight is s / 2d within its limits where d > 0, else the better end; limits: (2, m). Returns
+    gains (m,), chosen (m,), q (m,).
     """
     m = w.size
     q, gains = np.empty(m), np.empty(m)
     for i in range(m):
-        s = w[i] + level
-        q[i] = best_weight(s, d[i], limits[0, i], limits[1, i])
+        s, low, high = w[i] + level, limits[0, i], limits[1, i]
+        if d[i] > 0.0:
+            q[i] = min(max(0.5 * s / d[i], low), high)
+        else:
+            q[i] = high if s >= d[i] * (low + high) else low
         gains[i] = (s - d[i] * q[i]) * q[i]
-    chosen = choose(gains, inside, room, group, left)
-    for i in range(m):
-        q[i] = q[i] if chosen[i] else 0.0
-    return gains, chosen, q
+    chosen = choose(gains, places)
+    return gains, chosen, np.where(chosen, q, 0.0)
 
 
-def reduced_costs(
-    gains: Vector, chosen: Mask, inside: Mask, room: int, group: Indices, left: Indices
-) -> tuple[Vector, Vector]:
+def reduced_costs(gains: Vector, chosen: Mask, places: Places) -> tuple[Vector, Vector]:
     """What the bound would rise by, were a unit decided the other way: the price of each unit in, and out.
 
     In: it takes the place of the least gain it must displace. Out: the best unit that fits takes
-    its place. gains, chosen, inside, group: (m,), left: (groups,).  Returns (m,), (m,): lower
-    estimates, 0 if none is known. Source: exchanges in a matroid.
+    its place. gains, chosen: (m,).  Returns (m,), (m,): lower estimates, 0 if none is known.
+    Source: exchanges in a matroid.
     """
-    m = gains.size
-    least_all, most_all = np.inf, 0.0
-    least = np.full(left.size, np.inf)
-    most = np.zeros(left.size)
-    used = np.zeros(left.size, np.int64)
-    taken = 0
-    for i in range(m):
-        if chosen[i] and not inside[i]:
-            taken += 1
-            used[group[i]] += 1
-            least[group[i]] = min(least[group[i]], gains[i])
-            least_all = min(least_all, gains[i])
-    for i in range(m):
-        if not chosen[i]:
-            most[group[i]] = max(most[group[i]], gains[i])
-            if used[group[i]] < left[group[i]]:
-                most_all = max(most_all, gains[i])
-    price_in, price_out = np.zeros(m), np.zeros(m)
-    for i in range(m):
-        g = group[i]
-        if inside[i]:
-            continue
-        if chosen[i]:
-            price_out[i] = max(gains[i] - max(most_all, most[g]), 0.0)
-        elif room == 0 or left[g] == 0:
-            price_in[i] = np.inf
-        elif used[g] == left[g]:
-            price_in[i] = least[g] - gains[i]
-        elif taken == room:
-            price_in[i] = least_all - gains[i]
-        else:
-            price_in[i] = max(-gains[i], 0.0)
-    return price_in, price_out
+    inside, room, group, left = places
+    taken, idle = chosen & ~inside, ~chosen
+    groups = left.size
+    least, most = np.full(groups, np.inf), np.zeros(groups)
+    np.minimum.at(least, group[taken], gains[taken])
+    np.maximum.at(most, group[idle], gains[idle])
+    full = np.bincount(group[taken], minlength=groups) >= left
+    best_idle = gains[idle & ~full[group]].max(initial=0.0)
+    replaced = np.maximum(-gains, 0.0)
+    if taken.sum() == room:
+        replaced = gains[taken].min(initial=np.inf) - gains
+    replaced = np.where(full[group], least[group] - gains, replaced)
+    replaced[(room == 0) | (left[group] == 0)] = np.inf
+    price_in = np.where(idle & ~inside, replaced, 0.0)
+    price_out = np.maximum(gains - np.maximum(best_idle, most[group]), 0.0)
+    return price_in, np.where(taken, price_out, 0.0)
 
 
 @compiled
 def level_up(
-    w: Vector, d: Vector, limits: Matrix, inside: Mask, room: int, group: Indices, left: Indices
+    w: Vector, d: Vector, limits: Matrix, places: Places
 ) -> tuple[float, float, Vector, Mask]:
     """The best shift t of w and mu together, which leaves M as it is.
 
     max_t t - max_S sum_{i in S} h_i(w_i + t), concave with slope 1 - 1'q(t), by bisection;  as in
     `inner_maximum`. Returns the maximum, t, the gains (m,) and the support chosen (m,) there.
     """
-    reach, most, least, total = 0.0, w[0], w[0], 0.0
-    for i in range(w.size):
-        reach = max(reach, 2.0 * abs(d[i]))
-        most, least = max(most, w[i]), min(least, w[i])
-    reach += max(abs(most), abs(least))
-    lowest, highest = -most - reach, -least + reach
+    reach = 2.0 * np.abs(d).max() + np.abs(w).max()
+    lowest, highest = -w.max() - reach, -w.min() + reach
     for _ in range(BISECTIONS):
         middle = 0.5 * (lowest + highest)
         if not lowest < middle < highest:
             break
-        _, _, q = inner_maximum(w, d, middle, limits, inside, room, group, left)
-        total = 0.0
-        for i in range(q.size):
-            total += q[i]
-        if total < 1.0:
+        _, _, q = inner_maximum(w, d, middle, limits, places)
+        if q.sum() < 1.0:
             lowest = middle
         else:
             highest = middle
-    gains, chosen, _ = inner_maximum(w, d, lowest, limits, inside, room, group, left)
-    total = 0.0
-    for i in range(w.size):
-        total += gains[i] if chosen[i] else 0.0
-    return lowest - total, lowest, gains, chosen
+    gains, chosen, _ = inner_maximum(w, d, lowest, limits, places)
+    return lowest - np.where(chosen, gains, 0.0).sum(), lowest, gains, chosen
 
 
 def tightened_bounds(limits: Matrix, s: Vector, d: Vector, gains: Vector, spare: Vector) -> Matrix:
@@ -201,25 +150,17 @@ def tightened_bounds(limits: Matrix, s: Vector, d: Vector, gains: Vector, spare:
 
 
 def certify(
-    H: Matrix,
-    border: float,
-    Z: Matrix,
-    limits: Matrix,
-    inside: Mask,
-    room: int,
-    group: Indices,
-    left: Indices,
-    cutoff: float,
+    H: Matrix, border: float, Z: Matrix, limits: Matrix, places: Places, cutoff: float
 ) -> tuple[float, Vector, Vector, Matrix]:
     """A bound that holds whatever the multipliers are, what deciding each unit would add to it, and new limits.
 
     `splitting`, `level_up`, `reduced_costs`, `tightened_bounds`;  H: (m, m), Z: (m+1, m+1), limits:
-    (2, m), inside, group: (m,), left: (groups,).  Returns the bound, the prices (m,), (m,) of units
+    (2, m).  Returns the bound, the prices (m,), (m,) of units
     in, and out, and limits (2, m) that all weights with a value below `cutoff` obey.
     """
     d, w, mu = splitting(H, border, Z)
-    value, level, gains, chosen = level_up(w, d, limits, inside, room, group, left)
-    price_in, price_out = reduced_costs(gains, chosen, inside, room, group, left)
+    value, level, gains, chosen = level_up(w, d, limits, places)
+    price_in, price_out = reduced_costs(gains, chosen, places)
     paid = np.sum(np.where(chosen, np.abs(gains), 0.0))
     low = mu + value - ROUNDING * d.size * (abs(mu) + abs(level) + paid)
     enters = np.isfinite(price_in)

@@ -1,8 +1,7 @@
 """Searching the dimensions that cover the most mass within a budget, on an inverted index.
 
 A face is kept as which dimensions are inside it and how many each support still lacks; adding or
-removing a dimension touches only its holders. Covers too large for an index have empty (starts,
-holders): a move then costs a pass, as look-ahead does anyway. Mode 0 (KL) has gain Q, mode 1 (l2)
+removing a dimension touches only its holders. Mode 0 (KL) has gain Q, mode 1 (l2)
 has gain Q2 - (1 - Q)^2 / M. Constants that one of these functions hands to another are cast: numba
 compiles a literal as a type of its own.
 """
@@ -27,8 +26,8 @@ class Supports(NamedTuple):
 
     indptr: Ints  # (E + 1,)
     indices: Ints  # (nnz,)
-    starts: Ints  # (n + 1,), or empty
-    holders: Ints  # (nnz,), or empty
+    starts: Ints  # (n + 1,)
+    holders: Ints  # (nnz,)
     mass: Vector  # (E,)
     squares: Vector  # (E,)
     promise: Vector  # (E,), what covering each is worth to look-ahead
@@ -47,21 +46,10 @@ class Face(NamedTuple):
 
 @compiled
 def move(i: int, step: int, face: Face, c: Supports) -> None:
-    """Add (step -1) or remove (step +1) dimension i.
-
-    Without an inverted index, by a pass over all supports.
-    """
+    """Add (step -1) or remove (step +1) dimension i."""
     face.inside[i] = step < 0
-    if len(c.starts) > 0:
-        for j in range(c.starts[i], c.starts[i + 1]):
-            face.missing[c.holders[j]] += step
-        return
-    for e in range(len(face.missing)):
-        for j in range(c.indptr[e], c.indptr[e + 1]):
-            if c.indices[j] >= i:
-                if c.indices[j] == i:
-                    face.missing[e] += step
-                break
+    for e in c.holders[c.starts[i] : c.starts[i + 1]]:
+        face.missing[e] += step
 
 
 @compiled

@@ -10,15 +10,14 @@ to the first axis, and the psd part is taken of the rest (facial reduction). Its
 bounds in `certificate`.
 
     m         units that are not out; arrays of size m are in their order
-    inside    (m,) the units that are decided to be in;  limits (2, m) the least and largest weight once in
-    room      how many more units may enter;  group (m,), left (groups,): of which group, and how many more of each
-    Y, Z      (m+1, m+1) the bordered matrix and its multipliers, updated in place;  border = s = Y_00
-    z, y      (m,) s times the indicators, and their multipliers, updated in place
+    limits    (2, m) the least and largest weight of each unit once it is in
 
 Sources: Zheng, Sun & Li 2014, INFORMS J. Comput. 26 (the best perspective splitting is an SDP);
 Burer 2009, Math. Prog. 120 (doubly non-negative relaxations); Oliveira, Wolkowicz & Xu 2018, Math.
 Prog. Comp. 10 (ADMM with facial reduction).
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +36,24 @@ WIDE, COARSE = (
     600,
     5e-6,
 )  # single precision for more units than this, if their mean X_ii is larger than this times |T|
+
+
+class Places(NamedTuple):
+    """Which units are in, and how many more may enter, in all and of each group."""
+
+    inside: Mask  # (m,)
+    room: int
+    group: Indices  # (m,)
+    left: Indices  # (groups,)
+
+
+class Iterate(NamedTuple):
+    """Where the ADMM stands: its arrays are updated in place."""
+
+    Y: Matrix  # (m + 1, m + 1), the bordered matrix; s = Y_00
+    Z: Matrix  # (m + 1, m + 1), its multipliers
+    z: Vector  # (m,), s times the indicators
+    y: Vector  # (m,), their multipliers
 
 
 def mirror(border: float, m: int) -> Vector:
@@ -172,59 +189,41 @@ def least_shift(v: Vector, floors: Vector, counted: Mask, total: float, top: flo
 
 
 @compiled
-def capped(v: Vector, inside: Mask, room: int, group: Indices, left: Indices, top: float) -> Vector:
+def capped(v: Vector, places: Places, top: float) -> Vector:
     """The nearest indicators: top where inside, elsewhere in [0, top] with capped sums, in all and per group.
 
     clip(v - max(t, t_g), 0, top), t_g the least shift for the cap of the group alone, then t for
-    all;  the caps are room * top and left * top;  v, inside, group: (m,), left: (groups,).  Returns
-    (m,). Source: KKT conditions; the caps are nested, so the larger shift of the two satisfies
-    both.
+    all;  the caps are room * top and left * top;  v: (m,).  Returns (m,). Source: KKT conditions;
+    the caps are nested, so the larger shift of the two satisfies both.
 
-    >>> group, left = np.zeros(3, np.int64), np.array([3])
-    >>> capped(np.array([3.0, 3.0, 3.0]), np.array([True, False, False]), 1, group, left, 1.0)
+    >>> places = Places(np.array([True, False, False]), 1, np.zeros(3, np.int64), np.array([3]))
+    >>> capped(np.array([3.0, 3.0, 3.0]), places, 1.0)
     array([1. , 0.5, 0.5])
     """
-    size = v.size
-    floors, mine, t = np.empty(size), np.empty(size, np.bool_), np.empty(size)
-    for i in range(size):
-        floors[i] = 0.0
+    inside, group, left = places.inside, places.group, places.left
+    floors = np.zeros(v.size)
     for g in range(left.size if left.size > 1 else 0):
-        count = 0
-        for i in range(size):
-            mine[i] = group[i] == g and not inside[i]
-            count += mine[i]
-        if count > left[g]:
+        mine = (group == g) & ~inside
+        if mine.sum() > left[g]:
             shift = least_shift(v, floors, mine, left[g] * top, top)
-            for i in range(size):
-                if mine[i]:
-                    floors[i] = shift
-    for i in range(size):
-        mine[i] = not inside[i]
-    shift = least_shift(v, floors, mine, room * top, top)
-    for i in range(size):
-        t[i] = top if inside[i] else min(max(v[i] - max(shift, floors[i]), 0.0), top)
-    return t
+            floors = np.where(mine, shift, floors)
+    shift = least_shift(v, floors, ~inside, places.room * top, top)
+    t = np.minimum(np.maximum(v - np.maximum(shift, floors), 0.0), top)
+    return np.where(inside, top, t)
 
 
 @compiled
 def projected(
-    H: Matrix,
-    ends: Matrix,
-    beta: float,
-    P: Matrix,
-    t: Vector,
-    Y: Matrix,
-    Z: Matrix,
-    z: Vector,
-    y: Vector,
+    H: Matrix, ends: Matrix, beta: float, P: Matrix, t: Vector, at: Iterate
 ) -> tuple[float, float]:
     """One round after the psd part P and the capped indicators t are known, in place.
 
     The two squared residuals.
 
     (Y, z) <- project(P - (L + Z)/beta, t - y/beta),  Z <- Z + RELAX beta (Y - P),  y likewise;  H:
-    (m, m), ends: (2, m) as in the table at the top.
+    (m, m), ends: (2, m).
     """
+    Y, Z, z, y = at
     m, away, moved = z.size, 0.0, 0.0
     for i in range(m + 1):
         for j in range(i):
@@ -250,39 +249,26 @@ def projected(
 
 
 def rounds(
-    H: Matrix,
-    limits: Matrix,
-    inside: Mask,
-    room: int,
-    group: Indices,
-    left: Indices,
-    beta: float,
-    Y: Matrix,
-    Z: Matrix,
-    z: Vector,
-    y: Vector,
-    count: int,
+    H: Matrix, limits: Matrix, places: Places, beta: float, at: Iterate, count: int
 ) -> tuple[float, float, Matrix]:
     """Some rounds of the ADMM for the doubly non-negative relaxation.
 
     P <- psd(Y + Z/beta),  t <- capped(z + y/beta),  (Y, z) <- project(P - (L + Z)/beta, t -
     y/beta), Z <- Z + RELAX beta (Y - P),  y likewise;  L = [0, 0; 0, H].  H: (m, m), limits: (2, m)
-    least and largest weights, left: (groups,) how many more of each group, the rest as in the
-    file's table. Returns the primal and the dual residual of the last round, and beta (T - P), T =
+    least and largest weights. Returns the primal and the dual residual of the last round, and beta (T - P), T =
     Y + Z/beta, of the last round: multipliers (m+1, m+1) that are negative semi-definite on the
     face, so bounds taken from them are closer than those from Z.  Source: Oliveira, Wolkowicz & Xu
     2018, sec. 3.
     """
-    m, border = H.shape[0], float(Y[0, 0])
+    m, border = H.shape[0], float(at.Y[0, 0])
     u, ends = mirror(border, m), limits / np.sqrt(border)
-    away, moved, rest = 0.0, 0.0, Z
+    away, moved, rest = 0.0, 0.0, at.Z
     for left_over in range(count - 1, -1, -1):
-        T = Y + Z / beta
-        P = psd_on_face(
-            T.copy(), u, m > WIDE and np.trace(Y) - border > COARSE * m * np.linalg.norm(T)
-        )
+        T = at.Y + at.Z / beta
+        coarse = np.trace(at.Y) - border > COARSE * m * np.linalg.norm(T)
+        P = psd_on_face(T.copy(), u, m > WIDE and coarse)
         if left_over == 0:
             rest = beta * (T - P)
-        t = capped(z + y / beta, inside, room, group, left, border)
-        away, moved = projected(H, ends, beta, P, t, Y, Z, z, y)
+        t = capped(at.z + at.y / beta, places, border)
+        away, moved = projected(H, ends, beta, P, t, at)
     return float(np.sqrt(away)), float(beta * np.sqrt(moved)), rest

@@ -8,7 +8,7 @@ over the base polytope) are best for every room at once and reach the bound of t
 relaxation. Costs of one and room for k: faces of k dimensions.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from ._compile import compiled
 
 Vector = npt.NDArray[np.float64]
 Ints = npt.NDArray[Any]
-Restriction = tuple[float, Vector, Ints, Ints, Vector, Vector, Ints, Ints]
 
 FREE, OUT, IN = 0, 1, 2  # what is known of a dimension
 CLOSED, LEAF, STUCK, MORE = 0, 1, 2, 3  # how a call of `tighten` ended
@@ -26,6 +25,19 @@ PROGRESS = 0.3  # the share of the distance to the floor that such rounds must w
 # branching: how much a dimension's own value counts against it (chosen by trial, 15 x fewer steps
 # than 0)
 ALONE = 3.0
+
+
+class Restriction(NamedTuple):
+    """The problem left when dimensions are fixed: what is sure, and what free dimensions may add."""
+
+    base: float  # value already covered
+    lone: Vector  # (n,), of supports that lack one dimension
+    ptr: Ints  # where each support that lacks more, and can be paid for, begins
+    items: Ints  # the dimensions it lacks
+    value: Vector  # its value
+    share: Vector  # the split of that among them
+    number: Ints  # which support it is
+    entry: Ints  # which entry of all each item is
 
 
 @compiled
@@ -38,11 +50,9 @@ def restrict(
     costs: Vector,
     room: float,
 ) -> Restriction:
-    """The problem left when dimensions are fixed: what is sure, and what each free dimension may add.
+    """Restrict a problem to what fixed dimensions leave, splits rescaled to it.
 
-    Returns base (value already covered), lone (n,) (supports that lack one dimension), and the
-    supports that lack more and can be paid for: CSR (ptr, items), values, splits rescaled to them,
-    their numbers and entries. Supports that cannot be covered any more get value 0 in place.
+    Supports that cannot be covered any more get value 0 in place.
     """
     base = 0.0
     lone = np.zeros(len(fixed))
@@ -83,32 +93,23 @@ def restrict(
             alive += 1
             ptr[alive] = stop
             end = stop
-    return (
-        base,
-        lone,
-        ptr[: alive + 1],
-        items[:end],
-        value[:alive],
-        share[:end],
-        number[:alive],
-        entry[:end],
-    )
+    ptr, items, share, entry = ptr[: alive + 1], items[:end], share[:end], entry[:end]
+    return Restriction(base, lone, ptr, items, value[:alive], share, number[:alive], entry)
 
 
 @compiled
-def level(
-    lone: Vector, ptr: Ints, items: Ints, value: Vector, share: Vector, entry: Ints, costs: Vector
-) -> Vector:
+def level(left: Restriction, costs: Vector) -> Vector:
     """One round of exact block descent: refill each support from the cheapest of its dimensions up.
 
     Returns the prices lone[i] + sum_e a[e, i], (n,). Each support is left sorted by price for each
     unit of cost (items, share and entry alike), so later rounds find it nearly sorted.
     """
+    lone, ptr, items, share, entry = left.lone, left.ptr, left.items, left.share, left.entry
     prices = lone.copy()
     for j in range(len(items)):
         prices[items[j]] += share[j]
     rest = np.empty(len(lone))  # prices without the support at hand, for each unit of cost
-    for e in range(len(value)):
+    for e in range(len(left.value)):
         start, stop = ptr[e], ptr[e + 1]
         for j in range(start, stop):
             i, own, at = items[j], share[j], entry[j]
@@ -121,7 +122,7 @@ def level(
             rest[s - start] = x
             items[s], share[s], entry[s] = i, own, at
         width = costs[items[start]]
-        total = value[e] + rest[0] * width
+        total = left.value[e] + rest[0] * width
         count = 1
         while count < stop - start and rest[count] * width < total:
             total += rest[count] * costs[items[start + count]]
@@ -147,36 +148,19 @@ def dearest(prices: Vector, fixed: Ints, costs: Vector, room: float) -> tuple[fl
 
     The next is the last where that is paid for in part.
     """
-    best = np.empty(
-        (len(fixed) + 1, 2)
-    )  # rate and cost, in descending order; what a sort does, without compiling one
-    count, width = 0, 0.0
-    for i in range(len(fixed)):
+    rates = prices / costs
+    total, last, following = 0.0, 0.0, 0.0
+    for i in np.argsort(-rates):
         if fixed[i] != FREE:
             continue
-        rate = prices[i] / costs[i]
-        if width > room and rate <= best[count - 1, 0]:
-            continue
-        s = count
-        while s > 0 and best[s - 1, 0] < rate:
-            best[s, 0], best[s, 1] = best[s - 1, 0], best[s - 1, 1]
-            s -= 1
-        best[s, 0], best[s, 1] = rate, costs[i]
-        count += 1
-        width += costs[i]
-        while count > 1 and width - best[count - 1, 1] > room:
-            width -= best[count - 1, 1]
-            count -= 1
-    total, last, following = 0.0, 0.0, 0.0
-    for s in range(count):
-        if best[s, 1] > room:
-            total += best[s, 0] * room
-            following = best[s, 0]
+        if costs[i] > room:
+            total += rates[i] * room
+            following = rates[i]
             last = following if room > 0.0 else last
             break
-        total += best[s, 0] * best[s, 1]
-        room -= best[s, 1]
-        last = best[s, 0]
+        total += rates[i] * costs[i]
+        room -= costs[i]
+        last = rates[i]
     return total, last, following
 
 
@@ -185,24 +169,21 @@ def fix_and_forget(
     prices: Vector,
     fixed: Ints,
     costs: Vector,
-    ptr: Ints,
-    items: Ints,
-    number: Ints,
+    left: Restriction,
     values: Vector,
-    total: float,
-    last: float,
-    following: float,
+    paid: tuple[float, float, float],
     floor: float,
 ) -> int:
     """Fix and forget what the prices prove.
 
     Returns how many dimensions were fixed and supports forgotten.
 
-    total is the bound, floor the value to beat, last the lowest price paid for each unit of cost
-    and following the next one. A dimension is out if it cannot pay its way in, in if nothing can
+    paid holds the bound, the lowest price paid for each unit of cost and the next one; floor is the
+    value to beat. A dimension is out if it cannot pay its way in, in if nothing can
     replace it; a support that no face above the floor can cover gets values[e] = 0.
     """
     count = 0
+    total, last, following = paid
     for i in range(len(fixed)):
         if fixed[i] != FREE:
             continue
@@ -212,28 +193,26 @@ def fix_and_forget(
         elif prices[i] > following * costs[i] and total - prices[i] + following * costs[i] <= floor:
             fixed[i] = IN
             count += 1
-    for e in range(len(number)):
+    for e in range(len(left.number)):
         bound = total
-        for j in range(ptr[e], ptr[e + 1]):
-            bound -= max(0.0, last * costs[items[j]] - prices[items[j]])
-        if bound <= floor and values[number[e]] > 0.0:
-            values[number[e]] = 0.0
+        for i in left.items[left.ptr[e] : left.ptr[e + 1]]:
+            bound -= max(0.0, last * costs[i] - prices[i])
+        if bound <= floor and values[left.number[e]] > 0.0:
+            values[left.number[e]] = 0.0
             count += 1
     return count
 
 
 @compiled
-def branching_dimension(ptr: Ints, items: Ints, value: Vector, lone: Vector, fixed: Ints) -> int:
+def branching_dimension(left: Restriction, fixed: Ints) -> int:
     """The free dimension to branch on: much value shared, little of its own.
 
     Ties to the lowest index.
     """
-    weight = np.empty(len(lone))
-    for i in range(len(lone)):
-        weight[i] = -ALONE * lone[i]
-    for e in range(len(value)):
-        for j in range(ptr[e], ptr[e + 1]):
-            weight[items[j]] += value[e]
+    weight = -ALONE * left.lone
+    for e in range(len(left.value)):
+        for i in left.items[left.ptr[e] : left.ptr[e + 1]]:
+            weight[i] += left.value[e]
     best = -1
     for i in range(len(fixed)):
         if fixed[i] == FREE and (best < 0 or weight[i] > weight[best]):
@@ -279,16 +258,14 @@ def tighten(
                 if fixed[i] == FREE:
                     fixed[i] = IN
             return LEAF, bound, -1, work
-        base, lone, ptr, items, value, share, number, entry = restrict(
-            indptr, indices, values, split, fixed, costs, room
-        )
+        left = restrict(indptr, indices, values, split, fixed, costs, room)
         work += len(indices)
         changed = 0
         while changed == 0:
-            prices = level(lone, ptr, items, value, share, entry, costs)
-            work += len(items) + len(fixed)
+            prices = level(left, costs)
+            work += len(left.items) + len(fixed)
             total, last, following = dearest(prices, fixed, costs, room)
-            total += base
+            total += left.base
             bound = min(bound, total)
             done += 1
             since += 1
@@ -297,15 +274,12 @@ def tighten(
             if mark == np.inf:
                 mark, since = bound, 0
             if since == PATIENCE or done == rounds:
-                for j in range(len(entry)):
-                    split[entry[j]] = share[j]
+                split[left.entry] = left.share
                 if since == PATIENCE and mark - bound < PROGRESS * (bound - floor):
-                    return STUCK, bound, branching_dimension(ptr, items, value, lone, fixed), work
+                    return STUCK, bound, branching_dimension(left, fixed), work
                 if done == rounds:
                     return MORE, bound, -1, work
                 mark, since = bound, 0
-            changed = fix_and_forget(
-                prices, fixed, costs, ptr, items, number, values, total, last, following, floor
-            )
-        for j in range(len(entry)):
-            split[entry[j]] = share[j]
+            paid = total, last, following
+            changed = fix_and_forget(prices, fixed, costs, left, values, paid, floor)
+        split[left.entry] = left.share

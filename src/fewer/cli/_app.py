@@ -14,7 +14,7 @@ from click.shell_completion import get_completion_class
 
 from .. import __version__
 from ..text import shown_path, visible
-from ._process import INTERRUPTED, handle, handler, seen
+from . import INTERRUPTED, handle, handler, seen
 
 JOBS = ("points", "bins", "terms", "dims")
 COMMANDS = {

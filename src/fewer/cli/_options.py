@@ -1,6 +1,6 @@
 """Options of the command: those of the library as the command spells them, and its own."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from ..options import OneOf, Option, Options
-from ..solvers.names import SOLVER_NAMES
+from ..solvers import SOLVER_NAMES
 
 FLAGS = {
     "k": "-k",
@@ -57,8 +57,8 @@ def spelled(fix: Any) -> str:
         return f"--ignore {column}" if kind == "ignore" else f"{flag(name)} {column}:{kind}"
     if isinstance(value, list):
         return f"{flag(name)} {','.join(map(str, value))}"
-    words = value if isinstance(value, tuple) else (value,)
-    return f"{flag(name)} {listing(words)}"
+    *some, last = map(str, value if isinstance(value, tuple) else (value,))
+    return f"{flag(name)} {', '.join(some) + ' or ' if some else ''}{last}"
 
 
 def sentence_of(error: Any) -> str:
@@ -69,19 +69,16 @@ def sentence_of(error: Any) -> str:
     return str(error.spelled(spelled))
 
 
-def listing(words: Sequence[Any]) -> str:
-    """Return alternatives as people name them.
+def reader(expected: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a function of a text that says what was expected where `read` raises a ValueError."""
 
-    >>> listing(["a"]), listing(["a", "b", "c"])
-    ('a', 'a, b or c')
-    """
-    *some, last = map(str, words)
-    return f"{', '.join(some)} or {last}" if some else last
+    def parse(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError:
+            raise click.BadParameter(f"expected {expected}, got {text!r}") from None
 
-
-def refused(expected: str, text: str) -> click.BadParameter:
-    """Return the error about a text that cannot be read."""
-    return click.BadParameter(f"expected {expected}, got {text!r}")
+    return parse
 
 
 def parts(text: str) -> list[str]:
@@ -93,17 +90,6 @@ def parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def budgets(text: str) -> list[int]:
-    """Return several k."""
-    try:
-        ks = sorted({int(part) for part in parts(text)})
-    except ValueError:
-        ks = []
-    if not ks or ks[0] < 1:
-        raise refused("whole numbers above 0 with commas between them, such as 5,10,20", text)
-    return ks
-
-
 def row_numbers(text: str) -> list[int]:
     """Return numbers of rows and ranges of them.
 
@@ -112,83 +98,65 @@ def row_numbers(text: str) -> list[int]:
     """
     rows: list[int] = []
     for part in parts(text):
-        low, dash, high = part.partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()):
-            raise refused("row numbers from 0 such as 3,17 or 0-9", part)
-        rows += range(int(low), int(high if dash else low) + 1)
+        low, _, high = part.partition("-")
+        rows += range(int(low), int(high or low) + 1)
     return rows
 
 
-def by_label(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return the reader of a number for all groups, or of numbers by label.
+def by_label(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return the reader of a value for all, or of values by label.
 
     >>> by_label(int)("2"), by_label(float)("north=0.3, south=1")
     (2, {'north': 0.3, 'south': 1.0})
     """
 
-    def number(text: str) -> Any:
-        pairs = {}
-        for part in parts(text) or [text]:
-            label, _, value = part.rpartition("=")
-            try:
-                pairs[label.strip()] = kind(value)
-            except ValueError:
-                raise refused("a number, or numbers by label such as a=3,b=1", part) from None
-        return pairs if "=" in text else pairs[""]
+    def parse(text: str) -> Any:
+        if "=" not in text:
+            return read(text)
+        pairs = [part.rpartition("=") for part in parts(text)]
+        return {label.strip(): read(value) for label, _, value in pairs}
 
-    return number
+    return parse
 
 
-def box(text: str) -> Any:
+def ends(text: str) -> Any:
     """Return where points may move: in the range of the data, anywhere, or between numbers.
 
-    >>> box("range"), box("free"), box("0:1.5"), box("age=18:99")
-    (True, 'free', (0.0, 1.5), {'age': (18.0, 99.0)})
+    >>> ends("range"), ends("free"), ends("0:1.5")
+    (True, 'free', (0.0, 1.5))
     """
     if text in ("range", "free"):
         return text == "range" or text
-    pairs: dict[str, tuple[float, float]] = {}
-    for part in parts(text):
-        name, _, ends = part.rpartition("=")
-        try:
-            low, high = map(float, ends.split(":"))
-        except ValueError:
-            raise refused("range, free, LOW:HIGH or COL=LOW:HIGH,...", text) from None
-        pairs[name.strip()] = low, high
-    return pairs[""] if list(pairs) == [""] else pairs
+    low, high = map(float, text.split(":"))
+    return low, high
 
 
-def bandwidth(text: str) -> Any:
-    """Return a number, or the name of a rule, which the library checks."""
+def number_or_text(text: str) -> Any:
+    """Return a number, or the name of a rule or a label, which the library checks.
+
+    >>> number_or_text("2"), number_or_text("0.5"), number_or_text("median")
+    (2, 0.5, 'median')
+    """
     try:
-        return float(text)
+        return int(text) if text.isdigit() else float(text)
     except ValueError:
         return text
 
 
-def baseline(text: str) -> Any:
-    """Return a rule, or labels of columns.
-
-    >>> baseline("mode"), baseline("plan=free,tickets=0")
-    ('mode', {'plan': 'free', 'tickets': 0})
-    """
-    if "=" not in text:
-        if text not in ("auto", "zero", "mode"):
-            raise refused("auto, zero, mode, or column=label", text)
-        return text
-    pairs = [part.partition("=") for part in parts(text)]
-    if not all(equals for _, equals, _ in pairs):
-        raise refused("column=label with commas between them", text)
-    labels = {name.strip(): label.strip() for name, _, label in pairs}
-    return {name: int(label) if label.isdigit() else label for name, label in labels.items()}
-
-
-def shape(text: str) -> tuple[int, int]:
+def height_and_width(text: str) -> tuple[int, int]:
     """Return height and width of a picture."""
-    height, _, width = text.lower().partition("x")
-    if not (height.isdigit() and width.isdigit() and int(height) and int(width)):
-        raise refused("height x width such as 16x16", text)
-    return int(height), int(width)
+    height, width = map(int, text.lower().split("x"))
+    if height < 1 or width < 1:
+        raise ValueError
+    return height, width
+
+
+def budgets(text: str) -> list[int]:
+    """Return several k."""
+    ks = sorted({int(part) for part in parts(text)})
+    if not ks or ks[0] < 1:
+        raise ValueError
+    return ks
 
 
 class Spelling(NamedTuple):
@@ -280,33 +248,35 @@ class Request:
         return self.baselines and (bool(self.report) or self.writes_json or not self.quiet)
 
 
-def own_options() -> list[click.Parameter]:
-    """Return what all commands have beside the options of the library."""
-
-    def option(*names: str, **about: Any) -> click.Parameter:
-        return click.Option(names, **about)
-
-    written = "Write what was kept: .csv, .parquet, .json or .npz."
-    compared = "Compare with common alternatives; on by default."
-    together = "How many blocks to process at once."
-    return [
-        click.Argument(["files"], metavar="FILE...", nargs=-1, required=True),
-        option("-k", type=int, help="How many to keep."),
-        option(
-            "--path",
-            "ks",
-            type=budgets,
-            metavar="K,K,…",
-            help="Evaluate several k and recommend one.",
-        ),
-        option("-o", "out", type=TARGET_FILE, help=written),
-        option("--report", type=TARGET_FILE, help="Write an HTML report: .html."),
-        option("--baselines/--no-baselines", default=True, help=compared),
-        option("--workers", type=click.IntRange(1), default=1, help=together),
-        option("-q", "--quiet", is_flag=True, help="No progress bar, no table."),
-        option("--json", is_flag=True, help="JSON output."),
-        option("--force", is_flag=True, help="Overwrite existing files; links are followed."),
-    ]
+OWN = (
+    click.Argument(["files"], metavar="FILE...", nargs=-1, required=True),
+    click.Option(["-k"], type=int, help="How many to keep."),
+    click.Option(
+        ["--path", "ks"],
+        type=reader("whole numbers above 0 with commas between them, such as 5,10,20", budgets),
+        metavar="K,K,…",
+        help="Evaluate several k and recommend one.",
+    ),
+    click.Option(
+        ["-o", "out"], type=TARGET_FILE, help="Write what was kept: .csv, .parquet, .json or .npz."
+    ),
+    click.Option(["--report"], type=TARGET_FILE, help="Write an HTML report: .html."),
+    click.Option(
+        ["--baselines/--no-baselines"],
+        default=True,
+        help="Compare with common alternatives; on by default.",
+    ),
+    click.Option(
+        ["--workers"],
+        type=click.IntRange(1),
+        default=1,
+        help="How many blocks to process at once.",
+    ),
+    click.Option(["-q", "--quiet"], is_flag=True, help="No progress bar, no table."),
+    click.Option(["--json"], is_flag=True, help="JSON output."),
+    click.Option(["--force"], is_flag=True, help="Overwrite existing files; links are followed."),
+)
+"""What all commands have beside the options of the library."""
 
 
 def job_command(
@@ -321,26 +291,27 @@ def job_command(
 
     All options of the library but those `without` are in the request.
     """
-    fields = [one for one in options.fields() if one.name not in (*NEVER, *without)]
+    fields = [one.name for one in options.fields() if one.name not in (*NEVER, *without)]
     spellings, texts = {**SHARED, **spellings}, {**TEXTS, **texts}
-    PARAMETERS.update(one.name for one in fields)
+    PARAMETERS.update(fields)
     generated = [
-        library_option(one, spellings.get(one.name), texts.get(one.name)) for one in fields
+        library_option(one, spellings.get(one.name), texts.get(one.name))
+        for one in options.fields()
+        if one.name in fields
     ]
 
     def decorated(function: Callable[..., int]) -> click.Command:
         def call(**values: Any) -> int:
-            library = {one.name: values.pop(one.name) for one in fields}
+            library = {name: values.pop(name) for name in fields}
             library = {name: value for name, value in library.items() if value is not None}
-            shared = {one.name: values.pop(one.name) for one in own_options() if one.name}
+            shared = {one.name: values.pop(one.name) for one in OWN if one.name}
             shared["ks"] = shared["ks"] or []
             if shared["k"] is None and not shared["ks"] and "budget" not in library:
                 raise click.UsageError("give -k, how many to keep, or --path with several k")
-            if "image_shape" in values:
-                shared["image_shape"] = values.pop("image_shape")
-            return function(Request(**shared, options=library), **values)
+            shape = values.pop("image_shape", None)
+            return function(Request(**shared, options=library, image_shape=shape), **values)
 
-        params = [*own_options(), *own, *generated]
+        params = [*OWN, *own, *generated]
         text, epilog = function.__doc__, f"Example: {example}"
         return click.Command(options.job, callback=call, params=params, help=text, epilog=epilog)
 

@@ -1,5 +1,6 @@
 """`fewer points`, `fewer bins`, `fewer terms` and `fewer dims`: from files to a call of the library."""
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,56 +8,52 @@ from typing import Any
 import click
 import numpy as np
 
-from .._validation import InvalidInput, Vector, as_number
-from ..io.files import expanded, open_table
+from .._validation import InvalidInput, Vector, as_bytes, as_number
+from ..io.files import FileTable, expanded, open_table
 from ..jobs.bins.options import BinsOptions
 from ..jobs.dims.options import DimsOptions
 from ..jobs.points.options import PointsOptions
 from ..jobs.terms.options import TermsOptions
 from ..similarity import SIMILARITIES
-from ..tables.baskets import long_columns
+from ..tables.baskets import long_columns, open_transactions
 from ..tables.column import columns_of
+from ..tables.frames import nearest
 from ..tables.prices import RETURNS
-from ..tables.transactions import open_transactions
+from ..tables.schema import KINDS
+from ..tables.source import Source, of_table, source_of
 from ._options import (
-    COLUMN,
-    FILE,
-    NAMES,
     TARGET_FILE,
     Request,
     Spelling,
-    bandwidth,
-    baseline,
-    box,
     by_label,
+    ends,
+    flag,
+    height_and_width,
     job_command,
+    number_or_text,
     parts,
+    reader,
     row_numbers,
-    shape,
 )
-from ._read import (
-    blocks_of,
-    chosen_columns,
-    conditions_in,
-    frame_of,
-    known_column,
-    known_columns,
-    notes,
-    pairs_in,
-    pairs_of,
-    role_columns,
-)
-from ._run import Data, assigned, check_target, check_targets, perform
+from ._run import Data, check_target, check_targets, perform
 
 ROLES = ("labels", "sample_weight", "groups", "units")
 MAX_BINS = 10_000_000
 """Bins up to which edges are made."""
 MAX_COLUMNS_READ_WHOLE = 2000
 """Columns up to which a table is read with its types; wider ones in parts that keep no zeros."""
-PER_GROUP = Spelling(by_label(int), "N")
-GROUP_WEIGHT = Spelling(by_label(float), "W")
-COLUMNS = Spelling(parts, "A,B,…")
-TABLE, TABLE_OR_COLUMN = Spelling(metavar="FILE"), Spelling(metavar="FILE|COL")
+MAX_COMPARED_NAMES = 2000
+"""Names among which the nearest to a wrong one is looked for."""
+MAX_NOTES = 5
+"""Sentences about how a file was read."""
+BY_LABEL = "a number, or numbers by label such as a=3,b=1"
+PER_GROUP = Spelling(reader(BY_LABEL, by_label(int)), "N")
+GROUP_WEIGHT = Spelling(reader(BY_LABEL, by_label(float)), "W")
+BOX = Spelling(reader("range, free, LOW:HIGH or COL=LOW:HIGH,...", by_label(ends)), "BOX")
+ROWS = Spelling(reader("row numbers from 0 such as 3,17 or 0-9", row_numbers), "ROWS")
+SHAPE = reader("height x width such as 16x16", height_and_width)
+COLUMN, COLUMNS = Spelling(metavar="COL"), Spelling(parts, "A,B,…")
+FILE, FILE_OR_COLUMN = Spelling(metavar="FILE"), Spelling(metavar="FILE|COL")
 POINTS_TEXTS = {
     "equal_weights": "Exactly k rows of weight 1/k.",
     "exclude": "Never keep these rows.",
@@ -123,18 +120,18 @@ DIMS_TEXTS = {
         "target": FILE,
         "target_weight": COLUMN,
         "columns": COLUMNS,
-        "move": Spelling(box, "BOX"),
-        "include": Spelling(row_numbers, "ROWS"),
-        "exclude": Spelling(row_numbers, "ROWS"),
+        "move": BOX,
+        "include": ROWS,
+        "exclude": ROWS,
         "min_per_group": PER_GROUP,
         "max_per_group": PER_GROUP,
         "similarity": Spelling(click.Choice([*SIMILARITIES, "precomputed"])),
-        "gamma": Spelling(bandwidth, "G"),
+        "gamma": Spelling(number_or_text, "G"),
     },
     click.Option(["--ignore"], type=parts, metavar="A,B,…", help="Leave these columns out."),
     click.Option(
         ["--image-shape"],
-        type=shape,
+        type=SHAPE,
         metavar="HxW",
         help="Rows are pictures: show them on the page.",
     ),
@@ -165,12 +162,11 @@ def points(
     stdin.
     """
     check_targets(request)
-    if assign is not None:
-        check_target("--assign", assign, request.force, (".csv", ".parquet"))
+    check_target("--assign", assign, request.force, (".csv", ".parquet"))
     table, options = open_table(request.files), dict(request.options)
     roles = role_columns(table, request, ROLES)
-    no_features = list(dict.fromkeys(roles.values()))
-    names, kinds = chosen_columns(table, options.pop("columns", ()), ignore or (), no_features)
+    others = list(dict.fromkeys(roles.values()))
+    names, kinds = chosen_columns(table, options.pop("columns", ()), ignore or (), others)
     plain = table.plain or options.get("similarity") == "precomputed"
     if not plain and kinds:
         options["columns"] = kinds
@@ -179,23 +175,35 @@ def points(
         kinds = {**kinds, labels: "category"}
     words = f"of {table.label}"
     if "target" in options:
-        other = open_table(options["target"])
-        words += f" that stand for {other.label}"
-        options |= target_rows(other, names, labels, kinds, options, plain)
-    if roles.get("groups") in table.numeric:
-        options |= numbered_groups(options)
-    X: Any = blocks_of(table, [*no_features, *names], request)
+        target = open_table(options["target"])
+        words += f" that stand for {target.label}"
+        weight = options.get("target_weight")
+        if weight is not None:
+            known_column(target, weight, "target_weight")
+        if plain:
+            columns = known_columns(target, names, "target")
+            options["target"] = target.numbers(columns)
+            options |= {} if weight is None else {"target_weight": target.values(weight)}
+        else:
+            wanted = dict.fromkeys([*names, labels, weight])
+            present = [name for name in wanted if name in target.names]
+            known = {name: kind for name, kind in kinds.items() if name in present}
+            options["target"] = frame_of(target, present, known)
+    for name in ("min_per_group", "max_per_group"):
+        if isinstance(options.get(name), dict) and roles.get("groups") in table.numeric:
+            options[name] = {number_or_text(key): n for key, n in options[name].items()}
+    X: Any = blocks_of(table, [*others, *names], request)
     if X is not None and assign is not None:
         raise click.UsageError("--assign is not for data in blocks; raise --max-memory, or omit it")
     if X is None and plain:
         X = table.numbers(names)
         options |= {name: np.asarray(table.values(column)) for name, column in roles.items()}
         if isinstance(options.get("move"), dict):
-            ends = options["move"].items()
-            numbers = {names.index(known_column(table, name, "move")): end for name, end in ends}
-            options["move"] = numbers
+            boxes = options["move"]
+            places = map(names.index, known_columns(table, list(boxes), "move"))
+            options["move"] = dict(zip(places, boxes.values(), strict=True))
     elif X is None:
-        X = frame_of(table, [*no_features, *names], kinds)
+        X = frame_of(table, [*others, *names], kinds)
     image = request.image_shape
     if image is not None:
         options.setdefault("standardize", False)
@@ -205,38 +213,10 @@ def points(
     options["n_criticisms"] = criticisms or 0
     rows = None if "move" in options else table
     called = names if plain else None
-    data = Data(X, options, words, notes(table), table, names=called, whole_rows=rows)
-    return perform("points", data, request, None if assign is None else (assign, assigned))
-
-
-def numbered_groups(options: dict[str, Any]) -> dict[str, Any]:
-    """Return limits of groups whose labels are numbers."""
-    limits = {name: options.get(name) for name in ("min_per_group", "max_per_group")}
-    return {
-        name: {bandwidth(label): count for label, count in limit.items()}
-        for name, limit in limits.items()
-        if isinstance(limit, dict)
-    }
-
-
-def target_rows(
-    table: Any,
-    names: list[str],
-    labels: str | None,
-    kinds: dict[str, str],
-    options: dict[str, Any],
-    plain: bool,
-) -> dict[str, Any]:
-    """Return the rows of another file as the library takes them."""
-    weight = options.get("target_weight")
-    if weight is not None:
-        known_column(table, weight, "target_weight")
-    if plain:
-        X = table.numbers([known_column(table, name, "target") for name in names])
-        return {"target": X} | ({} if weight is None else {"target_weight": table.values(weight)})
-    wanted = dict.fromkeys(filter(None, [*names, labels, weight]))
-    present = [name for name in wanted if name in table.names]
-    return {"target": frame_of(table, present, {name: kinds.get(name, "") for name in present})}
+    data = Data(
+        X, options, words, notes(table), table, names=called, whole_rows=rows, assign=assign
+    )
+    return perform("points", data, request)
 
 
 @job_command(
@@ -263,43 +243,38 @@ def bins(request: Request, column: str | None, bin_width: float | None, counts: 
     out. FILE is csv, tsv, parquet, feather, xlsx, jsonl, sqlite, npy or npz, or - for stdin.
     """
     options = dict(request.options)
-    if bin_width is not None and {"grid", "n_bins"} & {*options}:
-        raise click.UsageError("give --bin-width or --bins with or without --grid, not both")
-    if counts and (bin_width is not None or {"grid", "n_bins"} & {*options}):
-        raise click.UsageError(
-            "--counts are bins already; leave out --grid, --bins and --bin-width"
-        )
+    if (counts or bin_width is not None) and {"grid", "n_bins"} & {*options}:
+        own = "--counts are bins already" if counts else "--bin-width says what bins there are"
+        raise click.UsageError(f"{own}; leave out --grid and --bins")
+    if counts and bin_width is not None:
+        raise click.UsageError("--counts are bins already; leave out --bin-width")
     check_targets(request)
     table = open_table(request.files)
-    name = the_column(table, column)
-    X: Any = None if counts else blocks_of(table, [name], request)
+    if column is not None:
+        known_column(table, column, "column")
+    elif len(table.numeric) == 1:
+        (column,) = table.numeric
+    else:
+        some = ", ".join(table.numeric[:8]) + (", …" if len(table.numeric) > 8 else "")
+        columns = f"{len(table.numeric)} columns of numbers ({some})"
+        raise InvalidInput(f"{table.label}: has {columns}; name one by --column")
+    X: Any = None
     if counts:
-        options["counts"] = table.numbers([name])[:, 0]
+        options["counts"] = table.numbers([column])[:, 0]
     else:
         whole = options.get("preserve") == "entries" or options.get("contiguous", False)
         if "n_bins" in options or whole:
             options.setdefault("grid", "equal")
-        if bin_width is not None and X is not None:
+        X = blocks_of(table, [column], request)
+        if X is not None and bin_width is not None:
             raise click.UsageError("--bin-width is not for data in blocks; raise --max-memory")
-        if X is None and options["missing"] != "error":
-            X = table.frame([name])[name]
-        elif X is None:
-            X = table.numbers([name])[:, 0]
+        if X is None:
+            gaps = options["missing"] != "error"
+            X = table.frame([column])[column] if gaps else table.numbers([column])[:, 0]
         if bin_width is not None:
             options["grid"] = edges_by_width(float(X.min()), float(X.max()), bin_width)
-    words = f"for the {'counts' if counts else 'values'} of {name} in {table.label}"
+    words = f"for the {'counts' if counts else 'values'} of {column} in {table.label}"
     return perform("bins", Data(X, options, words, notes(table), table), request)
-
-
-def the_column(table: Any, name: str | None) -> str:
-    """Return the column that was named, or the only one there is."""
-    if name is not None:
-        return known_column(table, name, "column")
-    if len(table.numeric) != 1:
-        some = ", ".join(table.numeric[:8]) + (", …" if len(table.numeric) > 8 else "")
-        columns = f"{len(table.numeric)} columns of numbers ({some})"
-        raise InvalidInput(f"{table.label}: has {columns}; name one by --column")
-    return str(table.numeric[0])
 
 
 def edges_by_width(low: float, high: float, width: float) -> Vector:
@@ -319,15 +294,15 @@ def edges_by_width(low: float, high: float, width: float) -> Vector:
 @job_command(
     TermsOptions,
     {
-        "include": NAMES,
-        "exclude": NAMES,
-        "groups": TABLE,
+        "include": COLUMNS,
+        "exclude": COLUMNS,
+        "groups": FILE,
         "max_per_group": PER_GROUP,
         "min_per_group": PER_GROUP,
         "max_group_weight": GROUP_WEIGHT,
         "min_group_weight": GROUP_WEIGHT,
-        "previous": TABLE,
-        "constraints": TABLE,
+        "previous": FILE,
+        "constraints": FILE,
         "returns": Spelling(click.Choice(list(RETURNS))),
         "date": COLUMN,
     },
@@ -359,10 +334,8 @@ def terms(request: Request, target: str, columns: list[str] | None, **tests: Any
     """
     tests = {name: value for name, value in tests.items() if value is not None}
     if len(tests) > 1:
-        flags = " and ".join(f"--{name.replace('_', '-')}" for name in sorted(tests))
+        flags = " and ".join(sorted(map(flag, tests)))
         raise click.UsageError(f"{flags} choose the rows to test on differently; give one of them")
-    if "test_from" in tests and "date" not in request.options:
-        raise click.UsageError("--test-from needs --date, the column of dates")
     check_targets(request)
     table, options = open_table(request.files), dict(request.options)
     no_terms = [known_column(table, target, "y"), *role_columns(table, request, ["date"]).values()]
@@ -375,9 +348,7 @@ def terms(request: Request, target: str, columns: list[str] | None, **tests: Any
             if name not in names or name in no_terms:
                 which = f"{name!r} (--{option}) is not among the columns that may be held"
                 raise InvalidInput(f"{table.label}: {which}")
-    for option, second in (("groups", "group"), ("previous", "weight")):
-        if option in options:
-            options[option] = pairs_in(options[option], second, numbers=option == "previous")
+    options |= column_tables(options, {"groups": "group", "previous": "weight"})
     if "constraints" in options:
         options["constraints"] = conditions_in(options["constraints"])
     numbers = [name for name in names if name in {*table.numeric, *no_terms}]
@@ -392,12 +363,11 @@ def terms(request: Request, target: str, columns: list[str] | None, **tests: Any
         ]
         options["exclude"] = list(dict.fromkeys([*options.get("exclude", ()), *texts]))
         note = f"Not used (text): {', '.join(map(repr, texts))}." if texts else ""
-    rule, test = next(iter(tests.items()), ("", None))
+    rule, test = next(iter(tests.items()), ("test", None))
     rules = {"test_last": ("last", test), "test_from": ("from", test)}
     options |= {"y": target, "test": rules.get(rule, test)}
     words = f"of {table.label} that track {target}"
-    said = notes(table, note)
-    data = Data(X, options, words, said, table, columns=names, test=rule or "test")
+    data = Data(X, options, words, notes(table, note), table, columns=names, test=rule)
     return perform("terms", data, request)
 
 
@@ -405,13 +375,13 @@ def terms(request: Request, target: str, columns: list[str] | None, **tests: Any
     DimsOptions,
     {
         "columns": COLUMNS,
-        "baseline": Spelling(baseline, "RULE"),
+        "baseline": Spelling(by_label(number_or_text), "RULE"),
         "order": COLUMN,
         "item": COLUMN,
-        "units": TABLE_OR_COLUMN,
-        "costs": TABLE_OR_COLUMN,
-        "include": NAMES,
-        "exclude": NAMES,
+        "units": FILE_OR_COLUMN,
+        "costs": FILE_OR_COLUMN,
+        "include": COLUMNS,
+        "exclude": COLUMNS,
     },
     click.Option(["--ignore"], type=parts, metavar="A,B,…", help="Leave these columns out."),
     click.Option(
@@ -434,73 +404,62 @@ def dims(request: Request, ignore: list[str] | None, transactions: bool) -> int:
     """
     options = dict(request.options)
     if request.k is not None or "budget" in options or not request.ks:
-        limit = DimsOptions.of(options).limit(request.k)
-        request = replace(request, k=limit)
+        request = replace(request, k=DimsOptions.of(options).limit(request.k))
     options.pop("budget", None)
     check_targets(request)
+    lines = "--transactions" if transactions else "--order and --item"
+    if (transactions or "order" in options) and (ignore or "columns" in options):
+        raise click.UsageError(f"--columns and --ignore have no meaning with {lines}")
     if transactions:
-        if ignore or {"columns", "order"} & {*options}:
-            flags = "--columns, --ignore, --order and --item"
-            raise click.UsageError(f"{flags} have no meaning with --transactions")
+        if "order" in options:
+            raise click.UsageError(f"--order and --item have no meaning with {lines}")
         return perform("dims", basket_lines(request.files, options), request)
     table = open_table(request.files)
     if "order" in options:
-        if ignore or "columns" in options:
-            raise click.UsageError("--columns and --ignore have no meaning with --order and --item")
         return perform("dims", order_lines(table, options, request), request)
     names, kinds = chosen_columns(table, options.pop("columns", ()), ignore or ())
-    options |= ({"columns": kinds} if kinds else {}) | column_tables(options)
-    words, said = f"of {table.label}", notes(table)
+    options |= ({"columns": kinds} if kinds else {}) | column_tables(options, UNITS_AND_COSTS)
+    data = Data(None, options, f"of {table.label}", notes(table), table, columns=names)
     X: Any = blocks_of(table, names, request)
-    if X is not None:
-        return perform("dims", Data(X, options, words, said, table, columns=names), request)
     wide = len(names) > MAX_COLUMNS_READ_WHOLE and set(names) <= set(table.numeric)
-    if table.plain or wide:
-        matrix, called = table.whole(names), names
-        data = Data(matrix, options, words, said, table, columns=names, names=called)
-        return perform("dims", data, request)
-    X = frame_of(table, names, kinds)
-    pair = None
-    if len(names) == len(table.names) == 2:
-        try:
-            pair = long_columns(columns_of(X))
-        except InvalidInput as error:
-            raise InvalidInput(f"{table.label}: {error} (--order COL --item COL)") from None
-    if pair is None:
-        return perform("dims", Data(X, options, words, said, table, columns=names), request)
-    order, item, why = pair
-    said = notes(
-        table, f"Read as a line for each item: orders are {order!r}, {why}; items {item!r}."
-    )
-    X = table.frame([order, item], categories=[order, item])
-    options |= {"order": order, "item": item}
-    return perform("dims", Data(X, options, words, said, table), request)
+    if X is None and (table.plain or wide):
+        X, called = table.whole(names), names
+        return perform("dims", replace(data, X=X, names=called), request)
+    if X is None:
+        X = frame_of(table, names, kinds)
+        pair = None
+        if len(names) == len(table.names) == 2:
+            try:
+                pair = long_columns(columns_of(X))
+            except InvalidInput as error:
+                words = f"{table.label}: {error} (--order COL --item COL)"
+                raise InvalidInput(words) from None
+        if pair is not None:
+            order, item, why = pair
+            note = f"Read as a line for each item: orders are {order!r}, {why}; items {item!r}."
+            options |= {"order": order, "item": item}
+            X = table.frame([order, item], categories=[order, item])
+            data = replace(data, options=options, columns=None, note=notes(table, note))
+    return perform("dims", replace(data, X=X), request)
 
 
-def column_tables(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the units and costs of columns that files say."""
-    seconds = {"units": "unit", "costs": "cost"}
-    return {
-        name: pairs_in(options[name], second, numbers=name == "costs")
-        for name, second in seconds.items()
-        if name in options
-    }
+UNITS_AND_COSTS = {"units": "unit", "costs": "cost"}
 
 
-def order_lines(table: Any, options: dict[str, Any], request: Request) -> Data:
+def order_lines(table: FileTable, options: dict[str, Any], request: Request) -> Data:
     """Return a table with a line for each item of an order."""
     pair = [known_column(table, options[name], name) for name in ("order", "item")]
     X: Any = blocks_of(table, pair, request)
-    inside = {
-        name: options[name] for name in ("units", "costs") if options.get(name) in table.names
-    }
+    inside = {name: options[name] for name in UNITS_AND_COSTS if options.get(name) in table.names}
     outside = {name: value for name, value in options.items() if name not in inside}
-    options = options | column_tables(outside)
+    options = options | column_tables(outside, UNITS_AND_COSTS)
     if X is None:
         texts = dict.fromkeys([*pair, *filter(None, [inside.get("units")])], "category")
         X = frame_of(table, list(dict.fromkeys([*pair, *inside.values()])), texts)
         for name, column in inside.items():
-            options[name] = pairs_of(X, pair[1], column, table.label)
+            both = X.select([pair[1], column]).unique()
+            words = f"column {column!r}: expected one value for each {pair[1]!r}, {{}} has several"
+            options[name] = unique_pairs(both, f"{table.label}, {words}")
         X = X.select(pair)
     return Data(X, options, f"of {table.label}", notes(table), table)
 
@@ -518,7 +477,131 @@ def basket_lines(files: tuple[str, ...], options: dict[str, Any]) -> Data:
     label = labels[0] + (f" and {len(labels) - 1} more" if len(labels) > 1 else "")
     lines = pl.concat(frames).drop_nulls("item")
     empty = before - lines["basket"].n_unique()
-    are = "is" if empty == 1 else "are"
-    note = f"{empty} of {before} baskets {are} empty and left out" if empty else ""
-    options = options | {"order": "basket", "item": "item"} | column_tables(options)
-    return Data(lines, options, f"of {label}", note)
+    note = f"Left out {empty} of {before} baskets, which are empty." if empty else ""
+    own = column_tables(options, UNITS_AND_COSTS)
+    return Data(lines, {**options, "order": "basket", "item": "item", **own}, f"of {label}", note)
+
+
+def known_columns(table: FileTable, names: Sequence[str], option: str) -> list[str]:
+    """Return names that the table has; others are refused by what is near, or what there is."""
+    known = set(table.names)
+    for name in names:
+        if name not in known:
+            hint = nearest(name, table.names[:MAX_COMPARED_NAMES])
+            raise InvalidInput(f"{table.label}: has no column {name!r} ({flag(option)}){hint}")
+    return list(dict.fromkeys(names))
+
+
+def known_column(table: FileTable, name: str, option: str) -> str:
+    """Return a name that the table has."""
+    return known_columns(table, [name], option)[0]
+
+
+def role_columns(table: FileTable, request: Request, names: Sequence[str]) -> dict[str, str]:
+    """Return the columns that options of these names name."""
+    options = {name: request.options[name] for name in names if name in request.options}
+    return {name: known_column(table, column, name) for name, column in options.items()}
+
+
+def chosen_columns(
+    table: FileTable, columns: Sequence[str], ignore: Sequence[str], without: Collection[str] = ()
+) -> tuple[list[str], dict[str, str]]:
+    """Return the columns to read, and what the options say some of them are.
+
+    A name alone chooses; a name with a kind says what it is, and chooses too where names stand
+    alone as well.
+    """
+    kinds: dict[str, str] = {}
+    chosen: list[str] = []
+    alone, known = False, set(table.names)
+    for part in columns:
+        name, _, kind = part.rpartition(":")
+        if name and part not in known and (kind in KINDS or name in known):
+            kinds[name] = kind
+        else:
+            name, alone = part, True
+        chosen += table.expand([name])
+    names = known_columns(table, chosen, "columns")
+    if not alone:
+        names = table.numeric if table.plain else table.names
+    left = {*without, *known_columns(table, ignore, "ignore")}
+    left.update(name for name, kind in kinds.items() if kind == "ignore")
+    names = [name for name in names if name not in left]
+    if not names:
+        raise InvalidInput(f"{table.label}: has no column besides {', '.join(left)}")
+    return names, {name: kind for name, kind in kinds.items() if name in names}
+
+
+def notes(table: FileTable, note: str = "") -> str:
+    """Return what is to be said about how the file was read, a line each."""
+    lines = [note] if note else []
+    for each in table.notes[:MAX_NOTES]:
+        words = f"Column {each}"
+        if each[0].isalpha():
+            words = each[0].upper() + each[1:]
+        lines.append(f"{words}.")
+    if len(table.notes) > MAX_NOTES:
+        lines.append(f"And {len(table.notes) - MAX_NOTES} notes more.")
+    return "\n".join(lines)
+
+
+def blocks_of(table: FileTable, names: Sequence[str], request: Request) -> Source | None:
+    """Return columns as blocks, if they take more than half of --max-memory and can be read so."""
+    memory = as_bytes(request.options.get("max_memory", "1GB"), "max_memory")
+    size = table.stored_bytes(names)
+    if size is None or size <= memory // 2:
+        return None
+    mapped = list(names) == list(table.names) and all(one.endswith(".npy") for one in request.files)
+    return source_of(list(request.files)) if mapped else of_table(table, names)
+
+
+def frame_of(table: FileTable, names: Sequence[str], kinds: Mapping[str, str] | None = None) -> Any:
+    """Return columns as a frame in which a column without a name has none, so that it is left out."""
+    texts = [name for name, kind in (kinds or {}).items() if kind == "category"]
+    frame = table.frame(names, categories=texts)
+    if list(names).count("") != 1:
+        return frame
+    return frame.rename({frame.columns[list(names).index("")]: ""})
+
+
+def column_tables(options: Mapping[str, Any], seconds: Mapping[str, str]) -> dict[str, Any]:
+    """Return what tables of two columns say of each name: `column` (or `item`), and `seconds`."""
+    return {name: pairs_in(options[name], seconds[name]) for name in seconds if name in options}
+
+
+def pairs_in(file: str, second: str) -> dict[str, Any]:
+    """Return what a table of two columns says of each name; weights and costs are numbers."""
+    table = open_table(file)
+    first = next((name for name in ("column", "item") if name in table.names), None)
+    names = [first, second] if first is not None and second in table.names else table.names
+    if len(names) != 2:
+        expected = f"two columns, column and {second}"
+        raise InvalidInput(f"{table.label}: expected {expected}, got {len(names)}")
+    numbers = second in ("weight", "cost")
+    frame = table.frame(names, categories=names[:1] if numbers else names)
+    for name in names:
+        if frame[name].null_count():
+            row = frame[name].is_null().arg_max()
+            raise InvalidInput(f"{table.label}, row {row}, column {name!r}: is missing")
+    if numbers:
+        table.numbers(names[1:])
+    return unique_pairs(frame, f"{table.label}: has {{}} twice")
+
+
+def unique_pairs(frame: Any, words: str) -> dict[str, Any]:
+    """Return a frame of two columns as a dictionary; a name that comes twice is refused."""
+    names, values = frame.get_columns()
+    twice = names.filter(names.is_duplicated())
+    if len(twice):
+        raise InvalidInput(words.format(repr(twice[0])))
+    return dict(zip(names.to_list(), values.to_list(), strict=True))
+
+
+def conditions_in(file: str) -> tuple[Any, Any]:
+    """Return the rows G of a table, but for its column `limit`, and that column: h."""
+    table = open_table(file)
+    if "limit" not in table.names or len(table.names) < 2:
+        expected = "columns of the data and one named limit, for G q <= limit"
+        raise InvalidInput(f"{table.label}: expected {expected}")
+    frame = frame_of(table, table.names)
+    return frame.drop("limit"), frame["limit"].to_numpy()

@@ -14,6 +14,7 @@ Matrix = npt.NDArray[np.float64]
 
 CUT, THIN = 1e-11, 1e-9
 """A turnover exceeded by less is kept, and one that leaves less room leaves none."""
+TINY = float(np.finfo(np.float64).tiny)
 LARGEST = 2.0
 """What no row of G q <= h reaches on the simplex, once its coefficients are below it."""
 
@@ -27,8 +28,8 @@ class Conditions:
     Parameters
     ----------
     G : array of shape (m, size), optional
-        One row for each condition, in any unit: row and right side are stored divided by a power of
-        two, which brings the largest coefficient into [1, 2).
+        One row for each condition, in any unit: row and right side are stored divided by the
+        largest coefficient.
     h : array of shape (m,), optional
         Given together with G.
     previous : array of shape (size,), optional
@@ -188,21 +189,16 @@ class Conditioned:
 
 
 def as_unit_rows(G: Matrix, h: Vector) -> tuple[Matrix, Vector]:
-    """Rows of G q <= h divided by powers of two, so that the largest coefficient is in [1, 2).
+    """Rows of G q <= h divided by their largest coefficient.
 
-    No weights change their side of a condition. On the simplex |G q| < 2 then, so h beyond 2 says
-    no more than 2.
+    On the simplex |G q| <= 1 then, so h beyond 2 says no more than 2.
 
-    >>> [
-    ...     part.tolist()
-    ...     for part in as_unit_rows(np.array([[0.0, 6.0], [0.0, 0.0]]), np.array([3.0, -7.0]))
-    ... ]
-    [[[0.0, 1.5], [0.0, 0.0]], [0.75, -1.75]]
+    >>> [part.tolist() for part in as_unit_rows(np.array([[0.0, 6.0]]), np.array([3.0]))]
+    [[[0.0, 1.0]], [0.5]]
     """
     sizes = np.abs(G).max(axis=1, initial=0.0)
-    exponents = np.frexp(np.where(sizes > 0.0, sizes, np.abs(h)))[1] - 1
-    with np.errstate(over="ignore"):
-        return np.ldexp(G, -exponents[:, None]), np.clip(np.ldexp(h, -exponents), -LARGEST, LARGEST)
+    sizes = np.where(sizes > 0.0, sizes, np.maximum(np.abs(h), TINY))
+    return G / sizes[:, None], np.clip(h / sizes, -LARGEST, LARGEST)
 
 
 def group_conditions(

@@ -152,6 +152,8 @@ class DimensionSparse:
                 limit, verb = f"the budget of {self.budget:g}", "the cheapest costs"
             raise InvalidInput(f"no listed state fits into {limit}: {verb} {least:g}")
 
+    dimensions = True  # units are dimensions: of L2 and KL the mass on a face decides
+
     @property
     def n_units(self) -> int:
         """The number of dimensions."""
@@ -249,8 +251,9 @@ class DimensionSparse:
     def contains(self, p: Vector, tol: float = 1e-9) -> bool:
         """Whether p is a distribution whose dimensions are within the limit, to within tol."""
         p = as_vector(p, self.space.shape, "p")
-        units = self.support(np.where(np.abs(p) > tol, p, 0.0))
-        return is_distribution(p, tol) and self.rules.allows(units)
+        if not is_distribution(p, tol):
+            return False
+        return self.rules.allows(self.support(np.where(np.abs(p) > tol, p, 0.0)))
 
     def support(self, p: Vector) -> Indices:
         """The dimensions that are included, and those that the states with mass use."""

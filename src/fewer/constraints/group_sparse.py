@@ -131,6 +131,11 @@ class GroupSparse:
         """Whether k is the only bound."""
         return self.max_per_group is None
 
+    @property
+    def entrywise(self) -> bool:
+        """Whether the units of a support are entries: where their number in a group is limited."""
+        return self.max_per_group is not None
+
     @cached_property
     def rules(self) -> Rules:
         """Which groups may carry mass together, or with `max_per_group` which entries."""

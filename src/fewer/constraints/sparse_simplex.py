@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.box import project_box
 from .._compiled.simplex import largest, project_simplex
 from .._validation import (
     Fix,
@@ -19,7 +18,7 @@ from .._validation import (
     as_vector,
     shown,
 )
-from ..programmes import quadratic_programme
+from ..programmes import cleaned, quadratic_programme
 from ..rules import SUM_ERROR, Rules
 from ..spaces import Space, Units, as_space
 from .conditions import Conditions, group_conditions, together
@@ -159,6 +158,8 @@ class SparseSimplex:
             labels=self.labels,
         )
 
+    entrywise = True
+
     @property
     def whole_faces(self) -> bool:
         """Whether k is the only bound."""
@@ -262,6 +263,30 @@ class SparseSimplex:
         codes = rules.groups[rest]
         rank = np.arange(len(rest)) - np.searchsorted(codes, codes)
         return np.union1d(entries, rest[rank < short[codes]])
+
+
+def project_box(v: Vector, low: Vector, high: Vector) -> Vector:
+    """argmin ‖q - v‖² over low <= q <= high, Σ q = 1, which must be feasible: q = clip(v - tau, low, high).
+
+    Σ clip(v - tau, low, high) falls piecewise linearly in tau with kinks at v - high and v - low:
+    the two kinks around 1 are found by bisection, and tau lies on the line between.
+    """
+    kinks = np.sort(np.concatenate([v - high, v - low]))
+
+    def total(kink: int) -> float:
+        return float(np.clip(v - kinks[kink], low, high).sum())
+
+    left, right = 0, len(kinks) - 1
+    while right - left > 1:
+        middle = (left + right) // 2
+        if total(middle) >= 1.0:
+            left = middle
+        else:
+            right = middle
+    above, below = total(left), total(right)
+    share = (above - 1.0) / (above - below) if above > below else 0.0
+    tau = kinks[left] + share * (kinks[right] - kinks[left])
+    return cleaned(np.clip(v - tau, low, high), low, high)
 
 
 def promising_supports(rules: Rules, v: Vector) -> list[Indices]:

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._validation import (
     SEEDS,
     InvalidInput,
-    as_array,
     as_integer,
     as_numbers,
     as_sparse,
@@ -67,13 +66,16 @@ class Learned:
         if estimator is None:
             return self
         results = estimator.result_
-        if not self.field:
-            if self.name not in vars(estimator):
-                raise AttributeError(f"this fit of {type(estimator).__name__} sets no {self.name}")
-            return vars(estimator)[self.name]
-        if isinstance(results, list):
-            return [getattr(result, self.field) for result in results]
-        return getattr(results, self.field)
+        if self.field:
+            several = isinstance(results, list)
+            return (
+                [getattr(one, self.field) for one in results]
+                if several
+                else getattr(results, self.field)
+            )
+        if self.name not in vars(estimator):
+            raise AttributeError(f"this fit of {type(estimator).__name__} sets no {self.name}")
+        return vars(estimator)[self.name]
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -228,38 +230,24 @@ def our_error() -> Iterator[None]:
         ) from None
 
 
-def readable(X: Any, missing: bool = False) -> Any:
-    """Return X for scikit-learn's checks, once it is known to hold numbers, none masked or missing.
-
-    They would drop a mask, read text as numbers, and not say where in a frame a value is missing. A
-    dict they refuse themselves, in words that their own tests of estimators ask for.
-    """
+def readable(X: Any) -> Any:
+    """Return X for scikit-learn's checks, which would read text as numbers and drop a mask."""
     X = gathered(X)
     if sp.issparse(X):
-        if X.ndim != 2:
-            raise InvalidInput(f"X must have shape (rows, columns), got {X.shape}", "X")
         as_sparse(X, "X")
         return X
     array = read(X, "X")
-    objects = array.dtype.kind == "O" and not any(isinstance(x, dict) for x in array.flat)
-    if objects and missing and not is_frame(X):
-        gaps = np.reshape([x is None for x in array.flat], array.shape)
-        as_numbers(np.where(gaps, np.nan, array), "X")
-    elif is_frame(X) or objects or array.dtype.kind in "mMSUV":
+    texts = array.dtype.kind == "O" and any(isinstance(x, str) for x in array.flat)
+    if texts or is_frame(X) or array.dtype.kind in "mMSUV":
         as_numbers(X, "X")
-    return as_array(X, "X") if array.dtype == np.longdouble else X
+    return X
 
 
-def validated(estimator: Any, X: Any, *data: Any, missing: bool = False, **options: Any) -> Any:
-    """Return what scikit-learn's `validate_data` returns; what it refuses is an `InvalidInput`.
-
-    `missing` says whether values of X may be missing.
-    """
-    X = readable(X, missing)
-    for y in data:
-        labels = read(y, "y")
-        if options.get("y_numeric") and y is not None and labels.dtype.kind != "c":
-            as_numbers(y, "y")
+def validated(estimator: Any, X: Any, *data: Any, **options: Any) -> Any:
+    """Return what scikit-learn's `validate_data` returns; what it refuses is an `InvalidInput`."""
+    X = readable(X)
+    if options.get("y_numeric") and data and read(data[0], "y").dtype.kind in "mMSUV":
+        as_numbers(data[0], "y")
     with our_error():
         return validate_data(estimator, X, *data, **options)
 
@@ -295,12 +283,7 @@ def seed_of(random_state: Any) -> int:
 
     Drawn where it is none.
     """
-    try:
-        if isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**32:
-            return int(random_state)
+    if isinstance(random_state, numbers.Integral):
+        return as_integer(random_state, "random_state", 0, 2**32 - 1)
+    with our_error():
         return int(check_random_state(random_state).randint(SEEDS))
-    except Exception:  # what it raises depends on the type
-        raise InvalidInput(
-            "random_state must be None, an integer in 0..2^32-1 or a RandomState, got"
-            f" {shown(random_state)}"
-        ) from None

@@ -18,13 +18,11 @@ from .dims.dims import DimsProblem
 from .dims.options import DimsOptions
 from .dims.summary import DimsPlan, DimsSummary, schema_of
 from .points.blocks import solve_summary
-from .points.first_pass import FirstPlan, FirstSummary
-from .points.one_pass import Coreset, OnePassPlan
 from .points.options import PointsOptions
-from .points.second_pass import PointsPlan, SecondSummary
-from .terms.blocks import TermsSummary, block_schema
+from .points.passes import Coreset, FirstPlan, FirstSummary, PointsPlan, SecondSummary
 from .terms.options import TermsOptions
 from .terms.terms import track
+from .terms.tracking import TermsSummary, terms_schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,37 +153,26 @@ def summarize(
     seed = {"rng": 0} if "rng" in steps.of_rows else {}
     checked = steps.options.of({**seed, **options})
     checked.serve(*steps.of_rows, road="summarize; give it to solve")
-    target = own.get("y", getattr(checked, "labels", None))
-    rows = with_rows(rows, target, checked.sample_weight)
-    values = own | {name: getattr(checked, name) for name in steps.of_rows}
-    if plan is not None:
-        refuse_others({name: values[name] for name in (*own, *options)}, plan)
-    state = steps.summary(rows, None if plan is None else plan.state, checked, own)
+    for part, name in (("y", "y"), ("y", "labels"), ("weight", "sample_weight")):
+        value = own.get(name, getattr(checked, name, None))
+        if value is not None and not isinstance(value, str):
+            rows = rows._replace(**{part: value})
+    said = own | {name: getattr(checked, name) for name in steps.of_rows}
+    said = {name: value for name, value in said.items() if isinstance(value, str | int | float)}
     X = gathered(rows.X)
     columns = names_of(X) if is_frame(X) else f"{width(X)} without names"
-    about: dict[str, Any] = {"job": job, "pass": type(state).__name__, "columns": columns}
+    about = {"job": job, "columns": columns, **said}
     if plan is not None:
-        about |= {**plan.about, **about, "rows of the plan": plan.rows}
-        values = own
-    about |= {name: value for name, value in values.items() if isinstance(value, str | int | float)}
-    return Summary(str(job), state, about)
-
-
-def refuse_others(options: Mapping[str, Any], plan: Summary) -> None:
-    """Refuse options of the first pass that are not those of the plan, by which rows are read."""
-    for name, value in options.items():
-        before = plan.about.get(name)
-        if name != "kept" and isinstance(value, str | int | float) and value != before:
-            raise InvalidInput(
-                f"{name} must be that of the plan, {shown(before)}; got {shown(value)}", name
-            )
-
-
-def with_rows(block: Block, y: Any, weight: Any) -> Block:
-    """Return a block with what belongs to its rows; names are columns of its table."""
-    y = block.y if y is None or isinstance(y, str) else y
-    weight = block.weight if weight is None or isinstance(weight, str) else weight
-    return block._replace(y=y, weight=weight)
+        for name in said.keys() & {*own, *options} - {"kept"}:
+            if said[name] != plan.about.get(name):
+                raise InvalidInput(
+                    f"{name} must be that of the plan, {shown(plan.about.get(name))};"
+                    f" got {shown(said[name])}",
+                    name,
+                )
+        about |= {**plan.about, **own, "columns": columns, "rows of the plan": plan.rows}
+    state = steps.summary(rows, None if plan is None else plan.state, checked, own)
+    return Summary(str(job), state, {**about, "pass": type(state).__name__})
 
 
 @dataclass(frozen=True)
@@ -205,21 +192,16 @@ class Steps:
 
 
 def _points_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
+    count = {name: as_integer(value, name, 1) for name, value in own.items()}
     if plan is not None:
         made = PointsPlan.of(plan) if isinstance(plan, FirstSummary) else plan.plan
-        if own.get("kept") is None:
+        if "kept" not in count:
             return SecondSummary.of(block, made)
-        kept = as_integer(own["kept"], "kept", 1)
-        return Coreset.of(block, OnePassPlan(made, kept, originals=False))
-    named = {name: getattr(options, name) for name in ("labels", "sample_weight")}
-    roles = {name: value if isinstance(value, str) else None for name, value in named.items()}
-    roles["labels"] = block.y if roles["labels"] is None else roles["labels"]
-    k, seed = as_integer(own.get("k", 1), "k", 1), as_seed(options.rng)
-    first = FirstPlan.of(block.X, k, options.replace(**roles), seed)
-    if own.get("candidates") is not None:
-        count = as_integer(own["candidates"], "candidates", 1)
-        first = replace(first, candidates=count, least=count)
-    return FirstSummary.of(block, replace(first, draws=first.candidates))
+        return Coreset.of(block, replace(made, kept=count["kept"]))
+    first = FirstPlan.of(block, count.get("k", 1), options, as_seed(options.rng))
+    if "candidates" in count:
+        first = replace(first, most=count["candidates"], least=count["candidates"])
+    return FirstSummary.of(block, replace(first, draws=first.most))
 
 
 def _points_answer(summary: Any, k: Any, options: Any) -> Result:
@@ -239,7 +221,7 @@ def _bins_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 def _terms_summary(block: Block, plan: Any, options: Any, own: dict[str, Any]) -> Any:
-    schema = block_schema(block.X, own.get("y"), options) if plan is None else plan.schema
+    schema = terms_schema(block.X, options, own.get("y")) if plan is None else plan.schema
     with own_threads():
         return TermsSummary.of(block, schema)
 
@@ -259,27 +241,16 @@ def _dims_answer(summary: Any, k: Any, options: Any) -> Result:
 
 
 SEARCH_OPTIONS = ("solver", "time_limit", "rng", "callback")
-POINTS_ROWS = (
-    "labels",
-    "sample_weight",
-    "columns",
-    "missing",
-    "similarity",
-    "gamma",
-    "standardize",
-    "rng",
-    "max_memory",
-)
 WEIGHTS = ("min_weight", "max_weight")
 TERMS_ANSWER = (
-    *WEIGHTS,
-    *("min_per_group", "max_per_group", "min_group_weight", "max_group_weight"),
-    *("include", "exclude", "groups", "previous", "max_turnover", "constraints", "ridge"),
+    "min_per_group max_per_group min_group_weight max_group_weight include exclude groups previous"
+    " max_turnover constraints ridge"
 )
+POINTS_ROWS = "labels sample_weight columns missing similarity gamma standardize rng max_memory"
 STEPS = {
     "points": Steps(
         PointsOptions,
-        POINTS_ROWS,
+        tuple(POINTS_ROWS.split()),
         ("k", "candidates", "kept"),
         (*WEIGHTS, "equal_weights", "max_memory"),
         _points_summary,
@@ -297,7 +268,7 @@ STEPS = {
         TermsOptions,
         ("sample_weight", "missing"),
         ("y",),
-        TERMS_ANSWER,
+        (*WEIGHTS, *TERMS_ANSWER.split()),
         _terms_summary,
         _terms_answer,
     ),

@@ -9,7 +9,6 @@ import numpy as np
 
 from .._compiled.segments import advance
 from .._validation import Indices, Vector, as_distribution, as_vector
-from ..active_set import simplex_weights
 from ..spaces import Space
 from .quadratic import QuadraticForm
 
@@ -116,12 +115,6 @@ class Cumulative(QuadraticForm):
         """Σ_t g_t (P_t - Q_t)² for these weights at these entries."""
         difference = self._difference(units, weights)
         return float((self.widths * difference) @ difference)
-
-    def best_on(self, face: Indices) -> Vector:
-        """The best weights on the simplex of the face, exact to rounding."""
-        p = np.zeros(self.space.size)
-        p[face] = simplex_weights(self.centred(face, face), np.zeros(face.size))
-        return p
 
     def solved(self, k: int) -> Iterator[tuple[Vector | None, float | None]]:
         """The best k jumps: a quick start, then dynamic programming to the proven optimum.

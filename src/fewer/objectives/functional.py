@@ -1,8 +1,8 @@
 """The user's own convex functional."""
 
+import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from ..spaces import Space, as_space
 STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class Functional:
     """Any convex F of your own.
 
@@ -45,46 +44,37 @@ class Functional:
     (0.5, 'given')
     """
 
-    space: Space
-    value_function: Callable[[Any], Any]
-    gradient_function: Callable[[Any], Any] | None = None
-    smoothness: float = np.inf
-    derivative: str = field(init=False, default="given")
-
     def __init__(
         self,
         space: Space,
         value: Callable[[Any], Any],
         gradient: Callable[[Any], Any] | None = None,
-        smoothness: float = np.inf,
+        smoothness: float = math.inf,
     ) -> None:
         as_space(space, "Functional")
-        for name, function in (("value", value), ("gradient", gradient)):
-            if not callable(function) and not (function is None and name == "gradient"):
-                raise InvalidInput(f"{name} must be a function of p, got {shown(function)}")
-        unbounded = isinstance(smoothness, float) and smoothness == np.inf
-        smoothness = np.inf if unbounded else as_number(smoothness, "smoothness")
-        derivative = "given"
+        if not callable(value):
+            raise InvalidInput(f"value must be a function of p, got {shown(value)}")
+        if gradient is not None and not callable(gradient):
+            raise InvalidInput(f"gradient must be a function of p, got {shown(gradient)}")
+        self.derivative = "given"
         if gradient is None:
-            gradient = autodiff(value, space.size)
-            derivative = "autodiff"
+            self.derivative, gradient = "autodiff", autodiff(value, space.size)
             value = value if gradient is None else in_double(value)
         if gradient is None:
-            derivative = "differences"
+            self.derivative = "differences"
             warnings.warn(
                 "no gradient was given and jax cannot supply one: F is differenced numerically, "
                 f"{2 * space.size} evaluations for each gradient",
                 stacklevel=2,
             )
-        object.__setattr__(self, "space", space)
-        object.__setattr__(self, "value_function", value)
-        object.__setattr__(self, "gradient_function", gradient)
-        object.__setattr__(self, "smoothness", smoothness)
-        object.__setattr__(self, "derivative", derivative)
+        self.space, self._value, self._gradient = space, value, gradient
+        self.smoothness = (
+            math.inf if smoothness == math.inf else as_number(smoothness, "smoothness")
+        )
 
     def value(self, p: Vector) -> float:
         """F[p], which must be one real number."""
-        value = as_numbers(self.value_function(p), "value(p)")
+        value = as_numbers(self._value(p), "value(p)")
         if value.size != 1:
             raise InvalidInput(
                 f"value(p) must be one real number, got {value.dtype} of shape {value.shape}"
@@ -93,9 +83,9 @@ class Functional:
 
     def gradient(self, p: Vector) -> Vector:
         """The variational derivative, a new vector."""
-        if self.gradient_function is None:
+        if self._gradient is None:
             return self._differences(p)
-        gradient = as_array(self.gradient_function(p), "gradient(p)")
+        gradient = as_array(self._gradient(p), "gradient(p)")
         if gradient.shape != (self.space.size,):
             raise InvalidInput(
                 f"gradient(p) must have shape ({self.space.size},), got {gradient.shape}"

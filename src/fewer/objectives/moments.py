@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, svds
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .._validation import (
     Indices,
@@ -20,8 +20,7 @@ from .._validation import (
     as_vector,
     refuse_negative,
 )
-from ..active_set import simplex_weights
-from ..spaces import Space, as_space
+from ..spaces import Space, as_space, fitting
 from .factor import is_tall, tall_factor
 from .quadratic import QuadraticForm
 
@@ -31,8 +30,6 @@ DENSE_SPECTRUM = 2000
 """Up to this many rows or columns the largest singular value comes from a dense Gram matrix."""
 MAX_WHOLE_GRAM = 600
 """Up to this many entries the Gram matrix is formed whole, once."""
-WRITTEN_OUT = 128
-"""Up to this many columns an operator is written out as a matrix."""
 TYPICAL = 64
 """Columns that tell how long a column is."""
 LARGEST = 1e100
@@ -57,7 +54,7 @@ class Moments(QuadraticForm):
     space : Atoms, Lattice or States
         Where p lives.
     A : array, sparse matrix or LinearOperator of shape (r, size)
-        The functions, one in each row; float32 is kept as it is, an operator needs `rmatvec`.
+        The functions, one in each row; float32 is kept as it is, an operator is written out.
     b : array of shape (r,)
         Their expectations.
     sample_weight : array of shape (r,), optional
@@ -91,11 +88,8 @@ class Moments(QuadraticForm):
 
     def __post_init__(self) -> None:
         A, b, weights = read_rows(self.space, self.A, self.b, self.sample_weight, "Moments")
-        single = isinstance(A, np.ndarray) and A.dtype == np.float32
-        if single and not 1.0 / LARGEST_SINGLE < largest_size(A) < LARGEST_SINGLE:
+        if A.dtype == np.float32 and not 1.0 / LARGEST_SINGLE < largest_size(A) < LARGEST_SINGLE:
             A = A.astype(np.float64)
-        if isinstance(A, LinearOperator) and A.shape[1] <= WRITTEN_OUT:
-            A = operator_columns(A, np.arange(A.shape[1]))
         ridge = as_number(self.ridge, "ridge", allow_equal=True)
         self.__dict__.update(A=A, b=b, sample_weight=weights, ridge=ridge)
 
@@ -115,7 +109,7 @@ class Moments(QuadraticForm):
     def near_one(self) -> tuple["Moments", int]:
         """(G, e) with F = 2**e G and numbers near one."""
         weight = 1.0 if self._roots is None else float(self._roots.max()) ** 2
-        size = max(self._size**2, float(np.abs(self.b).max()) ** 2) * weight
+        size = max(largest_size(self.A), largest_size(self.b)) ** 2 * weight
         exponent = int(np.frexp(self.factor * max(size, self.ridge))[1])
         return replace(self, factor=math.ldexp(self.factor, -exponent)), exponent
 
@@ -124,12 +118,6 @@ class Moments(QuadraticForm):
         """F with the triangular factor of [A b] for A and b."""
         R = tall_factor(self.A, self.b, self._roots)
         return replace(self, A=R[:, :-1], b=R[:, -1], sample_weight=None)
-
-    @cached_property
-    def _size(self) -> float:
-        """The size of the largest entry of A; of an operator, of those in a few columns."""
-        A = self._columns(self._some) if isinstance(self.A, LinearOperator) else self.A
-        return largest_size(A)
 
     @cached_property
     def _roots(self) -> Vector | None:
@@ -159,18 +147,12 @@ class Moments(QuadraticForm):
 
     def _against(self, residual: Vector) -> Vector:
         """Aᵀ times a weighted residual, in the precision of A."""
-        residual = self._rooted(residual)
-        self._count(float(getattr(self.A, "nnz", math.prod(self.A.shape))))
-        if isinstance(self.A, LinearOperator):
-            return np.asarray(self.A.rmatvec(residual), np.float64).reshape(-1)
-        return np.asarray(self.A.T @ residual.astype(self.A.dtype, copy=False), np.float64)
+        self._count(float(getattr(self.A, "nnz", self.A.size)))
+        residual = self._rooted(residual).astype(self.A.dtype, copy=False)
+        return np.asarray(self.A.T @ residual, np.float64)
 
     def residual(self, units: Indices, weights: Vector) -> Vector:
         """What these weights leave of b: b - A q = (1 - Σq) b - (A - b1ᵀ) q, (r,), weighted."""
-        if isinstance(self.A, LinearOperator):
-            p = np.zeros(self.space.size)
-            p[units] = weights
-            return self._b - self._rooted(applied(self.A, p))
         rest = (1.0 - weights.sum()) * self._b
         for part in self._blocks(len(units)):
             rest = rest - self._from_target(units[part]) @ weights[part]
@@ -188,18 +170,14 @@ class Moments(QuadraticForm):
 
     def _largest_square(self) -> float:
         r, size = self.A.shape
-        if isinstance(self.A, LinearOperator) or min(r, size) > DENSE_SPECTRUM:
-            operator = LinearOperator(
-                (r, size),
-                matvec=lambda v: self._rooted(applied(self.A, v.reshape(-1))),
-                rmatvec=lambda x: self._against(x.reshape(-1)),
-                dtype=np.float64,
-            )
-            if min(r, size) == 1:
-                return float(np.square(operator.rmatvec(np.ones(r))).sum())
-            rng = np.random.default_rng(0)
-            top = svds(operator, k=1, return_singular_vectors=False, rng=rng)[0]
-            return float((1 + 1e-6) * top**2)  # Lanczos comes from below
+        if min(r, size) > DENSE_SPECTRUM:
+
+            def image(v: Vector) -> Vector:
+                return self._against(self._rooted(self.A @ v.reshape(-1)))
+
+            gram = LinearOperator((size, size), image, dtype=np.float64)
+            top = eigsh(gram, k=1, return_eigenvectors=False, v0=np.ones(size), tol=1e-7)[0]
+            return float(top) * (1.0 + 1e-6)  # Lanczos comes from below
         if r > size:
             whole = self._columns(np.arange(size))
             gram = whole.T @ whole
@@ -232,8 +210,7 @@ class Moments(QuadraticForm):
 
     def slope_error(self, value: float) -> float:
         """How far rounding may move an entry of `slopes` at this value: r eps ‖a‖ ‖A q - b‖."""
-        single = isinstance(self.A, np.ndarray) and self.A.dtype == np.float32
-        eps = float(np.finfo(np.float32 if single else np.float64).eps)
+        eps = float(np.finfo(self.A.dtype).eps)
         longest = float(self.diagonal.max())
         return (len(self.b) + 4) * eps * math.sqrt(longest * max(value, 0.0))
 
@@ -252,29 +229,15 @@ class Moments(QuadraticForm):
         weights = np.ones(len(self.b)) if self.sample_weight is None else self.sample_weight
         if sp.issparse(self.A):
             squares = self.A.multiply(self.A).T @ weights
-        elif isinstance(self.A, np.ndarray):
+        else:
             squares, step = np.zeros(self.A.shape[1]), max(BLOCK // self.A.shape[1], 1)
             for start in range(0, len(self.b), step):
                 rows = slice(start, start + step)
                 squares += weights[rows] @ np.square(self.A[rows], dtype=np.float64)
-        else:
-            squares = np.concatenate(list(self._column_squares()))
         return np.asarray(self.factor * (squares + self.ridge))
 
-    def _column_squares(self) -> Iterator[Vector]:
-        """The squared norms of columns, a few at a time."""
-        units = np.arange(self.space.size)
-        for part in self._blocks(len(units)):
-            yield np.square(self._columns(units[part])).sum(axis=0)
-
     def prepare(self) -> Iterator[None]:
-        """Compute `diagonal` and the first slopes, pausing between pieces."""
-        if isinstance(self.A, LinearOperator) and "diagonal" not in self.__dict__:
-            squares = []
-            for part in self._column_squares():
-                squares.append(part)
-                yield
-            self.__dict__["diagonal"] = self.factor * (np.concatenate(squares) + self.ridge)
+        """Compute `diagonal` and the first slopes, pausing between them."""
         for name in ("diagonal", "_first_slopes"):
             getattr(self, name)
             yield
@@ -331,12 +294,6 @@ class Moments(QuadraticForm):
         residual = self.residual(units, p[units])
         return self.factor * float(residual @ residual)
 
-    def best_on(self, face: Indices) -> Vector:
-        """The least-squares weights on the simplex of the face, exact to rounding."""
-        p = np.zeros(self.space.size)
-        p[face] = simplex_weights(self.centred(face, face), np.zeros(face.size))
-        return p
-
 
 def read_rows(
     space: Any, A: Any, b: Any, sample_weight: Any, who: str
@@ -354,24 +311,20 @@ def read_rows(
         refuse_negative(sample_weight, "sample_weight")
         if not sample_weight.any():
             raise InvalidInput("sample_weight must have a positive sum, got all zeros")
-    if not isinstance(A, LinearOperator):
-        size, name = max((largest_size(A), "A"), (largest_size(b), "b"))
-        if size > LARGEST or 0.0 < size < 1.0 / LARGEST:
-            raise InvalidInput(
-                f"{name} must have numbers that can be squared, between {1 / LARGEST:g} and"
-                f" {LARGEST:g} in size, got {size:g}; rescale both",
-                name,
-            )
+    size, name = max((largest_size(A), "A"), (largest_size(b), "b"))
+    if size > LARGEST or 0.0 < size < 1.0 / LARGEST:
+        raise InvalidInput(
+            f"{name} must have numbers that can be squared, between {1 / LARGEST:g} and"
+            f" {LARGEST:g} in size, got {size:g}; rescale both",
+            name,
+        )
     return A, b, sample_weight
 
 
 def as_matrix(A: Any) -> Any:
-    """A as ndarray (float64, or float32 as given), csc_array or LinearOperator.
-
-    Finite and not empty.
-    """
-    lazy, sparse = isinstance(A, LinearOperator), sp.issparse(A)
-    if not (lazy or sparse) and getattr(A, "dtype", None) != np.float32:
+    """A as ndarray (float64, or float32 as given) or csc_array, finite and not empty."""
+    foreign = isinstance(A, LinearOperator) or sp.issparse(A)
+    if not foreign and getattr(A, "dtype", None) != np.float32:
         A = as_array(A, "A")
     if len(A.shape) != 2 or 0 in A.shape:
         raise InvalidInput(
@@ -379,18 +332,11 @@ def as_matrix(A: Any) -> Any:
         )
     if A.dtype is not None and np.dtype(A.dtype).kind not in "fiub":
         raise InvalidInput(f"A must hold real numbers, got dtype {A.dtype}")
-    if lazy:
-        try:
-            A.rmatvec(np.zeros(A.shape[0]))
-        except (NotImplementedError, AttributeError, TypeError) as error:
-            raise InvalidInput(
-                "A must be a LinearOperator with rmatvec, its transpose times a vector"
-                f" ({type(error).__name__})"
-            ) from None
-        return A
-    if sparse:
+    if sp.issparse(A):
         A = sp.csc_array(as_sparse(A, "A"), dtype=np.float64, copy=not A.has_canonical_format)
         A.sum_duplicates()
+    elif isinstance(A, LinearOperator):
+        A = written_out(A)
     else:  # sums depend on the order of memory: the same numbers give the same answer
         A = np.ascontiguousarray(A)
     if not math.isfinite(largest_size(A)):
@@ -400,6 +346,24 @@ def as_matrix(A: Any) -> Any:
             f"A must be finite, got {values[at]} at index {int(rows[at])}, {int(columns[at])}"
         )
     return A
+
+
+def written_out(A: LinearOperator) -> Vector:
+    """An operator as a matrix: it is applied to unit vectors."""
+    fitting(A.shape, "the columns of the LinearOperator A")
+    columns, unit = np.empty(A.shape), np.zeros(A.shape[1])
+    for j in range(A.shape[1]):
+        unit[j] = 1.0
+        try:
+            column = A @ unit
+        except Exception as error:  # what a caller's function raises, or SciPy about its answer
+            raise InvalidInput(
+                f"A must give {A.shape[0]} real numbers for a vector of {A.shape[1]}, but its"
+                f" matvec failed ({type(error).__name__})"
+            ) from error
+        columns[:, j] = as_array(column, "A times a vector").reshape(-1)
+        unit[j] = 0.0
+    return columns
 
 
 def largest_size(A: Any) -> float:
@@ -415,29 +379,5 @@ def evenly_spread(n: int) -> Indices:
 
 def columns_of(A: Any, units: Indices) -> Vector:
     """Some columns, dense float64."""
-    if isinstance(A, LinearOperator):
-        return operator_columns(A, units)
     part = A[:, units]
     return np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
-
-
-def operator_columns(A: LinearOperator, units: Indices) -> Vector:
-    """Columns of an operator, (r, len(units)): it is applied to unit vectors."""
-    columns, unit = np.empty((A.shape[0], len(units))), np.zeros(A.shape[1])
-    for j, entry in enumerate(units):
-        unit[entry] = 1.0
-        columns[:, j] = applied(A, unit)
-        unit[entry] = 0.0
-    return columns
-
-
-def applied(A: Any, v: Vector) -> Vector:
-    """A matrix or an operator times a vector, as finite float64."""
-    try:
-        product = A @ v
-    except Exception as error:  # what a caller's function raises, or SciPy about what it returns
-        raise InvalidInput(
-            f"A must give {A.shape[0]} real numbers for a vector of {v.size}, but its matvec failed"
-            f" ({type(error).__name__})"
-        ) from error
-    return as_array(product, "A times a vector").reshape(-1)

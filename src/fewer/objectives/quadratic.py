@@ -38,7 +38,10 @@ class QuadraticForm:
     def best_on(self, face: Indices) -> Vector:
         """The best weights on the simplex of the face, by an active-set method exact to rounding."""
         p = np.zeros(self.space.size)
-        p[face] = simplex_weights(self.cross(face, face), self.linear(face))
+        if hasattr(self, "centred"):
+            p[face] = simplex_weights(self.centred(face, face), np.zeros(face.size))
+        else:
+            p[face] = simplex_weights(self.cross(face, face), self.linear(face))
         return p
 
     def value_on(self, face: Indices) -> float:

@@ -8,17 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator
 
-from .._validation import Indices, InvalidInput, Vector, as_number
+from .._validation import Indices, Vector, as_number
 from ..programmes import Solved, least_absolute, quadratic_programme
 from ..spaces import Space
 from .moments import columns_of, evenly_spread, read_rows
 
 MAX_STEPS = 60
 """Newton steps of one fit."""
-HALVINGS = 40
-"""Halvings of a bracket in a line search."""
 STILL = 1e-15
 """Relative fall of F below which a fit has ended."""
 
@@ -39,11 +36,6 @@ class ResidualLoss:
     def __post_init__(self) -> None:
         who = type(self).__name__
         A, b, weights = read_rows(self.space, self.A, self.b, self.sample_weight, who)
-        if isinstance(A, LinearOperator):
-            raise InvalidInput(
-                f"{who} needs a dense or sparse matrix whose columns can be read, got a"
-                " LinearOperator"
-            )
         A = A if sp.issparse(A) else np.asarray(A, np.float64)
         weights = np.ones(len(b)) if weights is None else weights
         ridge = as_number(self.ridge, "ridge", allow_equal=True)
@@ -260,24 +252,19 @@ class DownsideError(ResidualLoss):
         return best, self.gradient(p)
 
     def _length(self, part: Vector, w: Vector, step: Vector) -> float:
-        """The length in [0, 1] at which F along a step is least, by bisection of its slope."""
+        """The length in [0, 1] at which F along a step is least."""
+        from scipy.optimize import brentq  # here: it is slow to import
+
         gap, move = self.b - part @ w, part @ step
 
-        def falls(t: float) -> bool:
+        def slope(t: float) -> float:
             short = np.maximum(gap - t * move, 0.0)
-            rise = self.ridge * float(step @ (w + t * step))
-            return rise <= float((self.sample_weight * move) @ short)
+            rise = self.ridge * (step @ (w + t * step))
+            return float(rise - (self.sample_weight * move) @ short)
 
-        if falls(1.0):
+        if slope(1.0) <= 0.0:
             return 1.0
-        least, most = 0.0, 1.0
-        for _ in range(HALVINGS):
-            middle = 0.5 * (least + most)
-            if falls(middle):
-                least = middle
-            else:
-                most = middle
-        return least
+        return float(brentq(slope, 0.0, 1.0)) if slope(0.0) < 0.0 else 0.0
 
     def fit_cost(self, count: int) -> float:
         """Multiplications of one fit, about."""

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from .._compiled import cover as _cover
 from .._compiled.prices import IN, OUT
 from .._validation import Indices, Vector
-from ..cover import KL, Cover
-from ._masks import best_mask
-from ._prices import Node, Proof, even_bound
-from ._search import Search
+from ..cover import KL, Cover, Ints
+from ..rules import NO_UNITS, Rules
 from .engine import Branch
+from .prices import Node, Proof, even_bound
 
 MAX_DIMENSIONS_BY_MASKS, MAX_DIMENSIONS_IN_MEMORY = 20, 24
 """Dimensions up to which valuing all masks is the fastest proof, and up to which they fit in
@@ -35,6 +35,14 @@ SEARCH_SHARE, MOST_SEARCHES = 0.25, 16
 GAP = 1e-11
 """A bound this close to the gain, relative to it (KL) or to ‖q‖² (l2), is rounding and counts as
 equal."""
+TRIES = 20
+"""Supports drawn at random, of which a perturbation may take in the first that fits."""
+NO_LIMIT = 2**62
+CACHED = 2**14
+"""Numbers that stay in a core's cache: their bits are done block by block."""
+SHORT = 16
+"""Runs below this are not worth a loop of their own in NumPy: one strided sum for each of their
+entries instead."""
 
 
 def coverage_engine(objective: Any, constraint: Any) -> "CoverageEngine | None":
@@ -74,10 +82,10 @@ class CoverageEngine:
         if rules.costs is not None or len(self._free) < constraint.space.n:
             cover = cover.take(np.flatnonzero(cover.costs(rules.prices) <= rules.room))
         self.cover, self.rules = cover, rules
-        self._search = Search(cover, rules)
+        self._search = CoverSearch(cover, rules)
         self._unseen = bool(constraint.include)  # those included are a support by themselves
-        self._near: Search | None = None  # within a proof, on what is left of the cover
-        self._known: tuple[bytes, Vector | None, float] = (b"", None, math.inf)
+        self._near: CoverSearch | None = None  # within a proof, on what is left of the cover
+        self._known: tuple[bytes | None, Vector | None, float] = (None, None, math.inf)
         self._began, self._complete, self._looked = False, False, False
         self._left: tuple[Branch, ...] | None = None  # of all supports, after the first looks
         self._rounding, self._more_work = 0.0, 0.0
@@ -134,13 +142,18 @@ class CoverageEngine:
             self._known = key, p, math.inf if p is None else float(self.objective.value(p))
         return self._known[1:]
 
-    def grow(self, count: int) -> int:
-        """Add dimensions: one by Algorithm 3, several by look-ahead."""
-        affordable = 1 + int(WORK_PER_CALL / self._search.one_pass)
+    def add_best(self) -> int:
+        """A step of Algorithm 3; those included are a support by themselves."""
         added, self._unseen = int(self._unseen), False
-        added = added or (
-            self._search.add_best() if count == 1 else self._search.grow(min(count, affordable))
-        )
+        return self._with_state(added or self._search.add_best())
+
+    def grow(self, count: int) -> int:
+        """Add dimensions by look-ahead."""
+        affordable = 1 + int(WORK_PER_CALL / self._search.one_pass)
+        return self._with_state(self._search.grow(min(count, affordable)))
+
+    def _with_state(self, added: int) -> int:
+        """Another face where the one that is full holds no state."""
         if added and not self._search.lacking and self.answer() is None:
             self._hold_a_state()
         return added
@@ -253,7 +266,7 @@ class CoverageEngine:
         Whether they found better.
         """
         if self._near is None or self._near.cover is not proof.cover:
-            self._near = Search(proof.cover, self.rules, self.support)
+            self._near = CoverSearch(proof.cover, self.rules, self.support)
             self._near.work = 0.0
         search, before, improved = self._near, self._near.work, False
         if search.exhausted:
@@ -271,3 +284,216 @@ def _branch(bound: float, node: Node) -> Branch:
     """A node of the proof as solvers see it."""
     included, excluded = (np.flatnonzero(node.fixed == side) for side in (IN, OUT))
     return Branch(included, excluded, bound, node)
+
+
+def promise(cover: Cover, rules: Rules) -> Vector:
+    """What covering each support is worth to look-ahead: its mass (KL), or squares + 2 mass / M (l2), (E,)."""
+    if cover.mode == KL:
+        return cover.mass
+    return np.asarray(cover.squares + 2.0 * np.exp(-rules.most_worth(cover.log_m)) * cover.mass)
+
+
+class CoverSearch:
+    """An allowed face on the move: which dimensions are inside, and how many every support still lacks.
+
+    `grow` fills it up; the other methods improve it in place and never worsen it. `gain` is kept up
+    to rounding, `work` counts the entries passed over.
+
+    >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
+    >>> cover = Cover(
+    ...     *supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0])
+    ... )
+    >>> search = CoverSearch(cover, Rules(3, 2))
+    >>> search.grow(2), search.improve(), search.units.tolist(), search.gain
+    (2, 1, [1, 2], 0.7)
+    """
+
+    def __init__(self, cover: Cover, rules: Rules, units: Ints = NO_UNITS) -> None:
+        self.cover, self.rules, self.k = cover, rules, rules.most_held
+        self.work = 0.0
+        index = cover.indptr, cover.indices, *cover.index
+        worth = cover.mass, cover.squares, promise(cover, rules), cover.log_m
+        limits = cover.mode, rules.prices, rules.room
+        self._supports = _cover.Supports(*index, *worth, *limits)
+        self.go_to(units)
+
+    @property
+    def units(self) -> Indices:
+        """The dimensions of the face, ascending."""
+        return np.flatnonzero(self.face.inside)
+
+    @property
+    def lacking(self) -> int:
+        """How many dimensions may still be added, at most."""
+        costs = np.sort(self.rules.prices[~self.face.inside])
+        left = _cover.spare(self.face, self._supports)
+        return int(np.searchsorted(np.cumsum(costs), left, side="right"))
+
+    @property
+    def one_pass(self) -> float:
+        """The work of looking at every support and dimension once.
+
+        Most supports lack too much to be looked into.
+        """
+        return 1.0 + 0.25 * len(self.cover.indices) + len(self.cover) + self.cover.n
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether swaps alone see every face: a perturbation cannot help."""
+        return self.k < 2 or self.k == self.cover.n or len(self.cover) == 0
+
+    def go_to(self, units: Ints) -> None:
+        """Take the face of these dimensions."""
+        inside = np.zeros(self.cover.n, np.bool_)
+        inside[units] = True
+        self.face = _cover.Face(inside, self.cover.missing(units))
+        self.gain = self.cover.gain(units)
+        self.work += self.one_pass
+
+    def add_best(self) -> int:
+        """Add the dimension whose face has the largest gain, ties to the lowest index.
+
+        0 where none fits, else 1.
+
+        >>> alone = Cover(
+        ...     np.array([0, 2]), np.array([1, 2]), np.ones(1), np.ones(1), np.log([2.0, 2.0, 2.0])
+        ... )
+        >>> search = CoverSearch(alone, Rules(3, 2))
+        >>> search.add_best(), search.add_best(), search.add_best(), search.units.tolist()
+        (1, 1, 0, [0, 1])
+        """
+        c, left = self.cover, _cover.spare(self.face, self._supports)
+        fits = ~self.face.inside & (self.rules.prices <= left)
+        if not fits.any():
+            return 0
+        Q, Q2, log_size = _cover.measure(self.face, self._supports)
+        add, add2, _near, _lacks = _cover.lone_gains(self.face, self._supports)
+        gains, scale = Q + add, 0.0
+        if c.mode != KL:
+            gains = Q2 + add2 - np.square(1.0 - gains) * np.exp(-log_size - c.log_m)
+            scale = float(c.squares.sum())
+        gains[~fits] = -np.inf
+        best = float(gains.max())
+        ties: Any = np.flatnonzero(gains >= best - _cover.CLOSE * max(abs(best), scale))
+        inward: Any = np.int64(-1)
+        _cover.move(ties[0], inward, self.face, self._supports)
+        self.gain = float(gains[ties[0]])
+        self.work += self.one_pass
+        return 1
+
+    def grow(self, count: int) -> int:
+        """Add at most `count` dimensions by look-ahead; how many were added."""
+        count = min(count, self.lacking)
+        if count:
+            barred = np.zeros(self.cover.n, np.bool_)
+            count = int(_cover.grow(self.face, self._supports, count, barred))
+            self.gain = self.cover.gain(self.units)
+            self.work += count * self.one_pass
+        return count
+
+    def improve(self, moves: int = NO_LIMIT) -> int:
+        """Best swaps until none helps, at most `moves`; how many were made."""
+        swaps, gain = _cover.improve(self.face, self._supports, moves)
+        self.gain = max(self.gain, float(gain))
+        self._count(swaps)
+        return int(swaps)
+
+    def perturb(self, rng: np.random.Generator) -> bool:
+        """Drop 2..k/2 dimensions, sometimes take in a random support, refill, improve.
+
+        Back where that is worse.
+
+        Every other time what was dropped is barred from coming back in the refill. A face of equal
+        gain is kept too. Whether the gain is larger.
+        """
+        units = self.units
+        count = min(len(units), 2 + int(rng.integers(max(1, self.k // 2 - 1))))
+        drops = rng.choice(units, count, replace=False)
+        supports = rng.integers(len(self.cover), size=TRIES) if rng.random() < 0.5 else NO_UNITS
+        barred = np.zeros(self.cover.n, np.bool_)
+        barred[drops] = rng.random() < 0.5
+        before, face = self.gain, _cover.Face(*(part.copy() for part in self.face))
+        swaps, gain = _cover.perturb(self.face, self._supports, drops, supports, barred, NO_LIMIT)
+        self._count(swaps)
+        self.work += count * self.one_pass
+        close = _cover.CLOSE * abs(before)
+        if gain < before - close:
+            self.face = face
+            return False
+        self.gain = float(gain)
+        return bool(gain > before + close)
+
+    def _count(self, swaps: int) -> None:
+        """Add the work of swaps: two passes, and a look at every pair."""
+        pairs = self.k * (self.cover.n - self.k)
+        self.work += (swaps + 1) * (2.0 * self.one_pass + pairs)
+
+
+def best_mask(cover: Cover, rules: Rules) -> Indices:
+    """The best allowed face among all masks (of k dimensions where these count), of equals the lowest.
+
+    n 2^n additions, some 2^n numbers.
+
+    >>> supports = np.array([0, 2, 3]), np.array([1, 2, 0])
+    >>> cover = Cover(
+    ...     *supports, np.array([0.7, 0.3]), np.array([0.49, 0.09]), np.log([2.0, 2.0, 2.0])
+    ... )
+    >>> best_mask(cover, Rules(3, 2)).tolist()
+    [1, 2]
+    """
+    masks = masks_of(cover)
+    if rules.costs is None:
+        allowed = np.flatnonzero(over_masks(np.ones(cover.n, np.int8)) == rules.most_held)
+    else:
+        allowed = np.flatnonzero(over_masks(rules.prices) <= rules.room)
+    gains = subset_sums(np.bincount(masks, cover.mass, 1 << cover.n).astype(np.float64))[allowed]
+    if cover.mode != KL:
+        squares = subset_sums(np.bincount(masks, cover.squares, 1 << cover.n).astype(np.float64))
+        uncovered = (1.0 - gains) ** 2 * np.exp(-over_masks(cover.log_m)[allowed])
+        gains = squares[allowed] - uncovered
+    return np.flatnonzero((allowed[gains.argmax()] >> np.arange(cover.n)) & 1)
+
+
+def masks_of(cover: Cover) -> Ints:
+    """The supports as bits of a number each, (E,)."""
+    bits = np.append(np.left_shift(1, cover.indices, dtype=np.int64), 0)
+    masks = np.bitwise_or.reduceat(bits, cover.indptr[:-1]) if len(cover) else np.zeros(0, np.int64)
+    masks[np.diff(cover.indptr) == 0] = 0
+    return np.asarray(masks)
+
+
+def subset_sums(f: Vector) -> Vector:
+    """f[S] becomes the sum of f[T] over all T inside S (the zeta transform), in place.
+
+    >>> subset_sums(np.array([1.0, 2.0, 4.0, 8.0])).tolist()
+    [1.0, 3.0, 5.0, 15.0]
+    """
+    blocks = f.reshape(-1, min(len(f), CACHED))
+    for block in blocks:
+        _add_bits(block, 1)
+    _add_bits(f, blocks.shape[1])
+    return f
+
+
+def _add_bits(f: Vector, half: int) -> None:
+    """Add f without a bit to f with it, in place, for the bit of value `half` and all higher ones."""
+    while half < len(f):
+        if half < SHORT:
+            for first in range(half):
+                f[half + first :: 2 * half] += f[first :: 2 * half]
+        else:
+            pairs = f.reshape(-1, 2, half)
+            pairs[:, 1] += pairs[:, 0]
+        half *= 2
+
+
+def over_masks(x: Ints) -> Ints:
+    """The sum of x (n,) over the bits of each of the 2^n masks.
+
+    >>> over_masks(np.array([1, 10])).tolist()
+    [0, 1, 10, 11]
+    """
+    sums = np.zeros(1, x.dtype)
+    for value in x:
+        sums = np.concatenate([sums, sums + value])
+    return sums

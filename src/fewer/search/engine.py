@@ -1,13 +1,27 @@
-"""What solvers ask of an engine."""
+"""What solvers ask of an engine, and which engine serves a problem."""
 
 import math
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from .._validation import Indices, Vector
-
-NO_UNITS = np.empty(0, np.int64)
+from .._validation import Indices, InvalidInput, Vector
+from ..deadline import Deadline
+from ..protocols import (
+    Choosing,
+    Covered,
+    FaceSolvable,
+    Objective,
+    Sparsity,
+    distances,
+    entrywise,
+    implements,
+    programmed,
+    refits,
+    require,
+    whole_faces,
+)
+from ..rules import NO_UNITS
 
 
 class Branch(NamedTuple):
@@ -27,8 +41,7 @@ class Branch(NamedTuple):
 class Engine(Protocol):
     """A support on the move, for one objective and one constraint; it starts empty.
 
-    `grow`, `improve` and `perturb` change the support in place. `improve` and `perturb` never raise
-    `value`.
+    Its methods change the support in place. `improve` and `perturb` never raise `value`.
     """
 
     @property
@@ -51,45 +64,29 @@ class Engine(Protocol):
         """The default budget: work that perturbations in a row may cost without a gain before a search ends."""
         ...
 
+    def add_best(self) -> int:
+        """A step of Algorithm 3: add the unit that lowers F most; 0 when the support is full, else more."""
+        ...
+
     def grow(self, count: int) -> int:
-        """Add at most `count` units, the one that lowers F most at a time.
-
-        0 when it is full, else something more.
-
-        With count = 1 this is a step of Algorithm 3. A larger count may look at all units once for
-        several.
-        """
+        """Add some `count` units as suits a search, with look-ahead; 0 when the support is full, else more."""
         ...
 
     def improve(self, moves: int) -> int:
-        """Make at most `moves` moves (swaps, mostly), each of which lowers F.
-
-        0 at a local optimum, else more.
-        """
+        """Make at most `moves` moves (swaps, mostly), each of which lowers F; 0 at a local optimum, else more."""
         ...
 
     def perturb(self, rng: np.random.Generator) -> bool:
-        """Replace some units at random, improve, and stay there if F is lower, else go back.
-
-        Whether it stayed.
-        """
+        """Replace some units at random, improve, and stay there if F is lower, else go back; whether it stayed."""
         ...
 
     def answer(self) -> Vector | None:
         """The member with the best weights on the support, or None while no member has it."""
         ...
 
-
-@runtime_checkable
-class Bounding(Protocol):
-    """An engine that can prove: `exact` branches on what it says."""
-
     @property
     def proof_refusal(self) -> str:
-        """Why a proof without limits cannot be expected to end, as the beginning of a sentence.
-
-        Empty where it can.
-        """
+        """Why a proof without limits cannot be expected to end, as the beginning of a sentence; empty where it can."""
         ...
 
     @property
@@ -103,12 +100,82 @@ class Bounding(Protocol):
         ...
 
     def bound(self, branch: Branch) -> tuple[Branch, ...]:
-        """Look at a branch for a short while.
-
-        What is left of it: nothing, one branch to look at again, or two.
+        """Look at a branch for a short while: what is left of it, nothing, one branch to look at again, or two.
 
         Every support of `branch` is in one of those returned, or has no value below `proven`. The
         bounds returned are at least that of `branch`. If the look meets a better support, the
         engine moves there.
         """
         ...
+
+
+def engine_of(
+    objective: Objective, constraint: Any, who: str = "the solver", deadline: Deadline | None = None
+) -> Engine:
+    """The engine for a problem.
+
+    Coverage for L2 and KL over D_k, the quadratic engine for squared distances over entries, and
+    for all else the general search. `who` is the solver that asks, `deadline` when it has to have
+    an answer.
+    """
+    until = Deadline.after(deadline)
+    if covered(objective, constraint):
+        from .coverage import coverage_engine
+
+        engine = coverage_engine(objective, constraint)
+        if engine is not None:
+            return engine
+    if distances(objective, constraint):
+        from .quadratic import QuadraticEngine
+
+        return QuadraticEngine(objective, constraint.rules, until)
+    from .search import search_by_faces, search_by_programmes
+
+    if programmed(objective, constraint):
+        return search_by_programmes(objective, constraint.rules, until)
+    require(constraint, Sparsity, f"{who}'s constraint")
+    if not (whole_faces(constraint) or implements(constraint, Choosing)):
+        raise InvalidInput(
+            f"{who} takes faces whole and cannot keep weight bounds, include, exclude or groups;"
+            " use iht, whose projection keeps them exactly"
+        )
+    return search_by_faces(objective, constraint, until)
+
+
+def covered(objective: Objective, constraint: Any) -> bool:
+    """Whether the minimum on a face depends only on the mass that its dimensions cover."""
+    dimensions = getattr(constraint, "dimensions", False)
+    return dimensions and implements(objective, Covered, FaceSolvable)
+
+
+def served(objective: Objective, constraint: Any) -> bool:
+    """Whether an engine serves the problem."""
+    if whole_faces(constraint) or implements(constraint, Choosing):
+        return True
+    return (
+        covered(objective, constraint)
+        or distances(objective, constraint)
+        or programmed(objective, constraint)
+    )
+
+
+def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
+    """The best member with the support of p, where that is known; else p."""
+    if entrywise(constraint):
+        units = constraint.support(p)
+        if distances(objective, constraint):
+            from .fits import refitted
+
+            return refitted(objective, constraint.rules, units, p[units]).on_all(p.size)
+        if programmed(objective, constraint):
+            from .programmes import best_weights
+
+            return best_weights(objective, constraint.rules, units, p)
+    if not refits(constraint):
+        return p
+    face = constraint.face(constraint.support(p))
+    if implements(objective, FaceSolvable):
+        return np.asarray(objective.best_on(face))
+    from .faces import face_best
+
+    return face_best(objective, face)

@@ -22,7 +22,7 @@ from ..programmes import linear_programme
 from ..rules import Rules
 from ..threads import own_threads
 from .engine import Branch
-from .fit import Mask, Matrix, bounds, conditioned_weights, spread, vertex
+from .fits import Fit, Mask, Matrix, bounds, conditioned_weights, spread, vertex
 
 PROVABLE = 600
 """Units up to which a proof forms their whole matrix."""
@@ -210,6 +210,12 @@ class Relaxations:
                     self._tighten(bound, node)
         return tuple(self._left)
 
+    def look_from(self, branch: Branch, best: Fit | None) -> tuple[Branch, ...]:
+        """`look`, once the best answer elsewhere is known."""
+        if best is not None:
+            self.offer(best.units, best.weights)
+        return self.look(branch)
+
     def offer(self, support: Indices, weights: Vector) -> bool:
         """Take weights that obey the rules over if they are better than those known.
 
@@ -336,10 +342,10 @@ class Relaxations:
         H = np.ascontiguousarray(self._H[np.ix_(node.units, node.units)])
         few = int(min(max(WORK / (len(group) + 8) ** 3, 1), WATCH))
         self.work += few * ((len(group) + 8.0) ** 3 + ROUND_OVERHEAD)
-        state = node.Y, node.Z, node.z, node.y
-        away, moved, Z = dnn_admm.rounds(
-            node.priced(H), node.limits, node.inside, room, group, left, node.beta, *state, few
-        )
+        places = dnn_admm.Places(node.inside, room, group, left)
+        at = dnn_admm.Iterate(node.Y, node.Z, node.z, node.y)
+        priced = node.priced(H)
+        away, moved, Z = dnn_admm.rounds(priced, node.limits, places, node.beta, at, few)
         before, node = node.rounds, replace(node, rounds=node.rounds + few)
         if node.rounds // LOOK == before // LOOK:
             self._push(bound, node)
@@ -352,16 +358,9 @@ class Relaxations:
             if repriced is None:
                 return
             Z, node = Z + (repriced.Z - node.Z), repriced
+        border, priced = float(node.Y[0, 0]), node.priced(H)
         low, price_in, price_out, limits = certificate.certify(
-            node.priced(H),
-            float(node.Y[0, 0]),
-            Z,
-            node.limits,
-            node.inside,
-            room,
-            group,
-            left,
-            cutoff,
+            priced, border, Z, node.limits, places, cutoff
         )
         if low >= cutoff:
             return
@@ -431,9 +430,8 @@ class Relaxations:
                 np.append(order, np.setdiff1d(np.flatnonzero(self.rules.open), order)), self.k
             )
         else:
-            chosen = certificate.choose(
-                node.weights() + 1e-300, node.inside, room, self._group[node.units], left
-            )
+            places = dnn_admm.Places(node.inside, room, self._group[node.units], left)
+            chosen = certificate.choose(node.weights() + 1e-300, places)
             units = node.units[chosen]
         low, high = self.rules.min_weight, self.rules.max_weight
         if len(units) * low > 1.0 or len(units) * high < 1.0:

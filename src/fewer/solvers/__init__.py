@@ -1,1 +1,4 @@
-"""Solvers: callables (objective, constraint) -> Result, one per file."""
+"""Algorithms: callables (objective, constraint) -> Result."""
+
+SOLVER_NAMES = ("auto", "exact", "exchange", "frank_wolfe", "greedy", "iht")
+"""The names of the solvers, for the command line, which lists them without importing any."""

@@ -7,9 +7,8 @@ import numpy as np
 
 from ..protocols import Constraint, Objective
 from ..result import Result, Status
-from ..search.engine import Engine
-from .loop import Callback, Outcome, Step, Steps
-from .solve import by_engine, solve
+from ..search.engine import Engine, engine_of
+from .loop import Callback, Outcome, Problem, Step, Steps, solve
 
 MOVES = 64
 """Moves between two chances to stop."""
@@ -63,14 +62,15 @@ def exchange(
     [0, 1]
     """
     limits: Any = {"budget": budget, "time_limit": time_limit, "callback": callback, "rng": rng}
-    return solve("exchange", objective, constraint, by_engine(local_search), **limits)
+    return solve("exchange", objective, constraint, local_search, **limits)
 
 
-def local_search(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
+def local_search(problem: Problem) -> Steps:
     """Grow, improve, perturb: the iterates of `exchange`."""
-    yield from grown(engine)
-    yield from improved(engine)
-    yield from perturbed(engine, rng, engine.patience if budget is None else budget)
+    engine = engine_of(problem.objective, problem.constraint, "exchange", problem.deadline)
+    yield from climbed(engine)
+    patience = engine.patience if problem.budget is None else problem.budget
+    yield from perturbed(engine, problem.rng, patience)
     return Outcome(Status.FINISHED)
 
 
@@ -85,8 +85,9 @@ def grown(engine: Engine) -> Steps:
     return Outcome(Status.FINISHED)
 
 
-def improved(engine: Engine) -> Steps:
-    """Moves until none helps."""
+def climbed(engine: Engine) -> Steps:
+    """A full support, and moves until none helps."""
+    yield from grown(engine)
     while engine.improve(MOVES):
         yield Step(engine.answer())
     return Outcome(Status.FINISHED)

@@ -8,22 +8,21 @@ import numpy as np
 from .._validation import Indices, InvalidInput, Vector, as_integer, as_number
 from ..active_set import box_weights
 from ..deadline import Deadline
-from ..probe import scale_of
 from ..protocols import (
     Constraint,
     Objective,
     Quadratic,
+    entrywise,
     implements,
     projection_note,
+    scale_of,
+    slope_error,
     smoothness_of,
 )
 from ..result import Result, Status
-from ..search.fit import affordable, on_support, refit_cost
-from ..search.paths import slope_error
-from ..search.select import entrywise
-from .loop import Callback, Outcome, Step, Steps, check_partners
-from .solve import Problem, counted, solve
-from .steps import best_near
+from ..search.engine import best_near
+from ..search.fits import affordable, on_support, refit_cost
+from .loop import Callback, Outcome, Problem, Step, Steps, check_partners, counted, solve
 
 MOST_CORRECTED = 500
 """Entries with mass up to which each step finds the best weights of all."""
@@ -101,28 +100,29 @@ def frank_wolfe(
     def path(problem: Problem) -> Steps:
         F, C, deadline = problem.objective, problem.constraint, problem.deadline
         entries = np.flatnonzero(C.rules.open) if entrywise(C) else np.arange(C.space.size)
-        p, corrects, size = _vertex(F, entries), implements(F, Quadratic), scale_of(F)
+        quadratic, size = implements(F, Quadratic), scale_of(F)
+        p, corrects = first_vertex(F, entries), quadratic
         for count in range(max_iter):
             gradient, value = F.gradient(p), F.value(p)
             held, slopes = np.flatnonzero(p), gradient[entries]
-            best, worst = int(entries[slopes.argmin()]), int(held[gradient[held].argmax()])
-            gap = float(gradient[held] @ p[held] - gradient[best])
+            gap = float(gradient[held] @ p[held] - slopes.min())
             closed = gap <= tol * max(abs(value), size)
             few = len(held) <= MOST_CORRECTED
-            shows = count % EVERY == 0 or (few and implements(F, Quadratic))
-            shows |= closed or count == max_iter - 1
+            shows = closed or (few and quadratic) or count % EVERY == 0 or count == max_iter - 1
             bound = value - gap - 4.0 * slope_error(F, value)
-            yield Step(answer(F, C, p, deadline) if shows else None, bound)
+            yield Step(sparse_answer(F, C, p, deadline) if shows else None, bound)
             if closed:
                 return Outcome(Status.CONVERGED)
             before = p
             corrects = corrects and few and affordable(deadline, refit_cost(2 * len(held)))
             if corrects:
                 ranked = entries[np.argsort(slopes, kind="stable")]
-                p = _corrected(F, p, held, ranked, gradient)
+                p = corrected(F, p, held, ranked, gradient)
                 corrects = not np.array_equal(p, before)
             if not corrects:
-                p = _shift(F, before, gradient, best, worst)
+                best = int(entries[slopes.argmin()])
+                worst = int(held[gradient[held].argmax()])
+                p = pairwise_step(F, before, gradient, best, worst)
         return Outcome(Status.MAX_ITER)
 
     return solve(
@@ -138,20 +138,20 @@ def frank_wolfe(
     )
 
 
-def _vertex(objective: Any, entries: Indices) -> Vector:
+def first_vertex(objective: Any, entries: Indices) -> Vector:
     """All mass on the entry where the derivative is lowest: at the even distribution, of a quadratic at zero."""
     p = np.zeros(objective.space.size)
     if implements(objective, Quadratic):
         slopes = -objective.slopes(np.arange(0), np.zeros(0))
     else:
-        even = np.zeros(p.size)
-        even[entries] = 1.0 / len(entries)
-        slopes = objective.gradient(even)
+        p[entries] = 1.0 / len(entries)
+        slopes = objective.gradient(p)
+        p[:] = 0.0
     p[entries[slopes[entries].argmin()]] = 1.0
     return p
 
 
-def _corrected(
+def corrected(
     objective: Any, p: Vector, held: Indices, ranked: Indices, gradient: Vector
 ) -> Vector:
     """The best distribution on the entries with mass and the steepest others, a quarter as many, that lower F."""
@@ -162,34 +162,20 @@ def _corrected(
     return after
 
 
-def _shift(objective: Any, p: Vector, gradient: Vector, best: int, worst: int) -> Vector:
+def pairwise_step(objective: Any, p: Vector, gradient: Vector, best: int, worst: int) -> Vector:
     """Move mass from one entry to another until the derivative along the line vanishes or the mass is gone."""
-    slope, longest = float(gradient[best] - gradient[worst]), p[worst]
-    rise = _rise(objective, p, best, worst, slope)
-    length = longest if slope + rise <= 0.0 else longest * min(1.0, -slope / rise)
-    after = p.copy()
-    after[best] += length
-    after[worst] = p[worst] - length if length < longest else 0.0
-    return after
-
-
-def _rise(objective: Any, p: Vector, best: int, worst: int, slope: float) -> float:
-    """How much the derivative along the line grows until the mass is gone.
-
-    Of a quadratic from two columns alone.
-    """
-    if implements(objective, Quadratic):
-        pair = np.array([best, worst])
-        block = getattr(objective, "centred", objective.cross)(pair, pair)
-        return float(2.0 * p[worst] * (block[0, 0] + block[1, 1] - block[0, 1] - block[1, 0]))
+    slope = float(gradient[best] - gradient[worst])
     far = p.copy()
     far[best] += far[worst]
     far[worst] = 0.0
     beyond = objective.gradient(far)
-    return float(beyond[best] - beyond[worst]) - slope
+    rise = float(beyond[best] - beyond[worst]) - slope
+    if slope + rise <= 0.0:
+        return far
+    return p + min(1.0, -slope / rise) * (far - p)
 
 
-def answer(objective: Any, constraint: Any, p: Vector, deadline: Deadline) -> Vector:
+def sparse_answer(objective: Any, constraint: Any, p: Vector, deadline: Deadline) -> Vector:
     """A member of the constraint near p: projected, then, if time allows, the best weights on its support.
 
     Weights that differ by rounding alone count as equal, so that the first of them is held.

@@ -4,9 +4,8 @@ from typing import Any
 
 from ..protocols import Constraint, Objective
 from ..result import Result, Status
-from ..search.engine import Engine
-from .loop import Callback, Outcome, Step, Steps
-from .solve import by_engine, solve
+from ..search.engine import engine_of
+from .loop import Callback, Outcome, Problem, Step, Steps, solve
 
 
 def greedy(
@@ -58,11 +57,12 @@ def greedy(
     ([1, 2], [0.6931, 0.3567])
     """
     limits: Any = {"budget": budget, "time_limit": time_limit, "callback": callback, "rng": rng}
-    return solve("greedy", objective, constraint, by_engine(one_at_a_time), **limits)
+    return solve("greedy", objective, constraint, one_at_a_time, **limits)
 
 
-def one_at_a_time(engine: Engine, rng: Any, budget: float | None) -> Steps:
+def one_at_a_time(problem: Problem) -> Steps:
     """The iterates of Algorithm 3, one for each unit added."""
-    while (budget is None or engine.work < budget) and engine.grow(1):
+    engine = engine_of(problem.objective, problem.constraint, "greedy", problem.deadline)
+    while (problem.budget is None or engine.work < problem.budget) and engine.add_best():
         yield Step(engine.answer())
     return Outcome(Status.FINISHED)

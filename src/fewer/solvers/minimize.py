@@ -1,72 +1,24 @@
 """One entry to all solvers: by name."""
 
-import math
 from collections.abc import Callable
 from functools import cache
 from inspect import signature
 from typing import Any
 
-import numpy as np
-
 from .._validation import InvalidInput, known, shown
 from ..deadline import Deadline
 from ..progress import watched_by_user
-from ..protocols import Constraint, Objective, implements
+from ..protocols import Constraint, Objective
 from ..result import Result
-from ..search.engine import Bounding, Engine
-from ..search.select import served
-from .exact import SHARE, branched, exact
-from .exchange import exchange, grown, improved, local_search, perturbed
+from . import SOLVER_NAMES
+from .exact import auto, exact
+from .exchange import exchange
 from .frank_wolfe import frank_wolfe
 from .greedy import greedy
 from .iht import iht
-from .loop import Callback, Step, Steps
-from .names import SOLVER_NAMES
-from .solve import by_engine, solve
 
-
-def auto(
-    objective: Objective,
-    constraint: Constraint,
-    *,
-    budget: float | None = None,
-    time_limit: float | None = None,
-    callback: Callback | None = None,
-    rng: Any = None,
-) -> Result:
-    """The default: `exchange`, then a proof as far as a fixed amount of work goes.
-
-    `iht` where no support is sought.
-    """
-    limits: Any = {"budget": budget, "time_limit": time_limit, "callback": callback, "rng": rng}
-    if not served(objective, constraint):
-        return iht(objective, constraint, **limits)
-    return solve("auto", objective, constraint, by_engine(search_and_prove, proves=True), **limits)
-
-
-def search_and_prove(engine: Engine, rng: np.random.Generator, budget: float | None) -> Steps:
-    """Some local search, as much of a proof as the engine thinks worth its while, and more search if it stays open."""
-    bounding: Any = engine
-    if not implements(engine, Bounding):
-        return (yield from local_search(engine, rng, budget))
-    yield Step(bound=bounding.proven if abs(bounding.proven) < math.inf else None)
-    yield from grown(engine)
-    yield from improved(engine)
-    patience = engine.patience if budget is None else budget
-    if not bounding.proof_budget:
-        return (yield from perturbed(engine, rng, patience))
-    yield from perturbed(engine, rng, SHARE * min(patience, engine.patience))
-    most = engine.work + bounding.proof_budget if budget is None else budget
-    outcome = yield from branched(bounding, most, None if budget is None else rng)
-    if outcome.bound is not None and outcome.bound < bounding.proven:
-        yield from perturbed(engine, rng, (1.0 - SHARE) * patience)
-    return outcome
-
-
-_BY_NAME: dict[str, Callable[..., Result]] = {
-    solve.__name__: solve for solve in (auto, exact, exchange, frank_wolfe, greedy, iht)
-}
-SOLVERS = {name: _BY_NAME[name] for name in SOLVER_NAMES}
+_FUNCTIONS = (auto, exact, exchange, frank_wolfe, greedy, iht)
+SOLVERS: dict[str, Callable[..., Result]] = dict(zip(SOLVER_NAMES, _FUNCTIONS, strict=True))
 """Every solver by its name, for `minimize` and the jobs."""
 
 

@@ -1,14 +1,14 @@
-"""Baskets from long tables: one line for each item of an order."""
+"""Baskets: text with one per line, and which columns of a long table say order and item."""
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, shown
-from .column import Column, Levels, Table
+from .._validation import InvalidInput, shown
+from ..io.formats import check_text, located, start_of
+from .column import Column, Levels
 
 ORDERS = re.compile(
     r"order|basket|transaction|invoice|customer|user|session|receipt|ticket|cart|visit|member", re.I
@@ -17,102 +17,9 @@ ITEMS = re.compile(r"item|product|sku|article|good|stock|description|name|movie|
 """How columns of orders and of items are called."""
 MAX_CODES = 255
 """Distinct whole numbers up to which a column may be one of a wide table."""
-NO_ORDERS = "there are no orders with items; those with missing ones were left out"
-
-
-class Baskets(NamedTuple):
-    """Orders as rows of ones: a CSR array (orders, items) of int8, and the items' names, the most frequent first.
-
-    `note` says how missing items were treated.
-    """
-
-    table: Any
-    names: list[Any]
-    note: str
-
-
-def baskets_of(table: Any, order: Any, item: Any, missing: str = "error") -> Baskets:
-    """The baskets in a long table of pandas, polars or pyarrow with a line for each item of an order.
-
-    An item that occurs twice in an order counts once. Lines without an order are refused.
-
-    Parameters
-    ----------
-    table : DataFrame or Table
-        At least the two columns.
-    order, item : str
-        The columns that say which order, and which item.
-    missing : {"error", "drop", "category"}
-        How to treat lines without an item: raise an error, drop their whole orders, or count the
-        unknown item as one more item, named None.
-
-    Returns
-    -------
-    Baskets
-        The rows, the items' names, and what was left out.
-
-    Examples
-    --------
-    >>> import polars
-    >>> lines = polars.DataFrame({"order": [7, 7, 8, 9], "item": ["tea", "milk", "tea", None]})
-    >>> found = baskets_of(lines, "order", "item", missing="drop")
-    >>> found.table.toarray().tolist(), found.names, found.note
-    ([[1, 1], [1, 0]], ['tea', 'milk'], '1 of 3 orders left out, as items are missing there')
-    """
-    columns = Table.of(table)
-    which, what = columns.column(order, "order"), columns.column(item, "item")
-    if which is what:
-        raise InvalidInput(f"order and item must be two columns, both are {shown(which.name)}")
-    orders, items = levels_of(which).codes, levels_of(what)
-    if (orders < 0).any():
-        row = int(np.argmax(orders < 0))
-        raise InvalidInput(
-            f"column {shown(which.name)}, row {row}: is missing, there is no order to put the"
-            " item in"
-        )
-    names, codes, note = items.values.tolist(), items.codes, ""
-    check_items(what, codes, missing)
-    gone = codes < 0
-    count = int(orders.max(initial=-1)) + 1
-    if gone.any() and missing == "category":
-        codes, names = np.where(gone, len(names), codes), [*names, None]
-        note = f"{int(gone.sum())} missing items taken as one more item"
-    elif gone.any():
-        incomplete = np.unique(orders[gone])
-        whole = ~np.isin(orders, incomplete)
-        orders, codes = orders[whole], codes[whole]
-        note = orders_left_out(incomplete.size, count)
-    if len(orders) == 0:
-        raise InvalidInput(NO_ORDERS)
-    ones = np.ones(len(orders), np.int8)
-    pattern = sp.csr_array((ones, (orders, codes)), shape=(count, len(names)))
-    pattern.sum_duplicates()
-    pattern.data[:] = 1
-    frequency = np.bincount(pattern.indices, minlength=len(names))
-    ranked = np.argsort(-frequency, kind="stable")  # of equals the first by name
-    ranked = ranked[frequency[ranked] > 0]
-    rows = pattern[np.flatnonzero(np.diff(pattern.indptr))][:, ranked]
-    rows.sort_indices()
-    return Baskets(rows, [names[i] for i in ranked], note)
-
-
-def check_items(column: Column, codes: Indices, missing: str) -> None:
-    """Refuse items that are missing, if they are to be."""
-    if missing == "impute":
-        raise InvalidInput(
-            'missing must be "error", "drop" or "category" for lines of orders, got "impute"'
-        )
-    if missing == "error" and (codes < 0).any():
-        raise InvalidInput(
-            f"column {shown(column.name)}, row {int(np.argmax(codes < 0))}: is missing;"
-            " missing='drop' leaves out its whole order, missing='category' counts it as one more"
-            " item"
-        )
-
-
-def orders_left_out(some: int, count: int) -> str:
-    """Say how many orders have missing items; nothing where none has."""
-    return f"{some} of {count} orders left out, as items are missing there" if some else ""
+MIN_LINES = 6
+"""Lines from which pairs whose first parts repeat, and never are second ones, are taken for a long
+table."""
 
 
 def levels_of(column: Column) -> Levels:
@@ -122,10 +29,8 @@ def levels_of(column: Column) -> Levels:
             f"column {shown(column.name)} holds {column.dtype}; expected texts or numbers"
         )
     values, codes = column.levels
-    whole = False
-    if column.kind == "number":
-        whole = bool(((values == np.floor(values)) & (np.abs(values) < 2.0**63)).all())
-    return Levels(values.astype(np.int64) if whole else values, codes)
+    whole = column.kind == "number" and (values == np.floor(values)) & (np.abs(values) < 2.0**63)
+    return Levels(values.astype(np.int64) if np.all(whole) else values, codes)
 
 
 def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
@@ -143,12 +48,10 @@ def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
     """
     if len(columns) != 2:
         return None
-    names = [str(column.name) for column in columns]
-    calls = [(ORDERS.search(name) is not None, ITEMS.search(name) is not None) for name in names]
-    for first, second in ((0, 1), (1, 0)):
-        reverse = calls[second][0] and calls[first][1]
-        if calls[first][0] and calls[second][1] and not reverse:
-            return columns[first].name, columns[second].name, "by their names"
+    names = [column.name for column in columns]
+    if named_long(*names) != named_long(*names[::-1]):
+        first = 0 if named_long(*names) else 1
+        return names[first], names[1 - first], "by their names"
     counts = [len(levels_of(column).values) for column in columns]
     texts = any(column.kind == "category" for column in columns)
     if not texts and max(counts) <= MAX_CODES:
@@ -159,4 +62,77 @@ def long_columns(columns: Sequence[Column]) -> tuple[Any, Any, str] | None:
             " is that of the orders, and which that of the items"
         )
     first = int(counts[1] > counts[0])
-    return columns[first].name, columns[1 - first].name, "as it has more distinct values"
+    return names[first], names[1 - first], "as it has more distinct values"
+
+
+def named_long(order: Any, item: Any) -> bool:
+    """Whether two columns are called as those of orders and of items are."""
+    return ORDERS.search(str(order)) is not None and ITEMS.search(str(item)) is not None
+
+
+def open_transactions(file: str) -> tuple[Any, str]:
+    """The baskets of a file as a polars DataFrame with a line for each item, and what to call the file.
+
+    The separator is the first of tab, comma and space that occurs in the first lines, so that items
+    separated by commas may have spaces in them. An empty line is a basket without items.
+
+    Parameters
+    ----------
+    file : str
+        Text with one basket per line, compressed or not, or ``-`` for standard input.
+
+    Returns
+    -------
+    frame : polars.DataFrame
+        Columns `basket`, the number of the line, and `item`, null on an empty line.
+    label : str
+        What to call the file.
+    """
+    import polars as pl
+
+    path, label = located(file)
+    taste = start_of(path)
+    check_text(taste, label)
+    separator = next((s for s in ("\t", ",", " ") if s.encode() in taste), ",")
+    refuse_long(taste, separator, label)
+    item = pl.element().str.strip_chars()
+    items = pl.col("line").fill_null("").str.split(separator).list.eval(item.filter(item != ""))
+    try:
+        lines = pl.scan_csv(
+            path,
+            has_header=False,
+            separator="\x01",
+            quote_char=None,
+            infer_schema=False,
+            new_columns=["line"],
+            truncate_ragged_lines=True,
+            glob=False,
+        )
+        baskets = lines.with_row_index("basket").select("basket", item=items)
+        frame = baskets.explode("item").collect(engine="streaming")
+    except pl.exceptions.NoDataError:
+        frame = pl.DataFrame(schema={"basket": pl.UInt32, "item": pl.String})
+    except pl.exceptions.PolarsError as error:
+        raise InvalidInput(
+            f"{label}: cannot be read as lines of items: {str(error).splitlines()[0]}"
+        ) from None
+    if frame["item"].null_count() == frame.height:
+        raise InvalidInput(f"{label}: has no items; expected one basket per line")
+    return frame, label
+
+
+def refuse_long(taste: bytes, separator: str, label: str) -> None:
+    """Refuse lines that are pairs of an order and an item, whose orders would be taken for products."""
+    lines = taste.decode("utf-8", "replace").splitlines()[:-1]
+    pairs = [[cell.strip(' "') for cell in line.split(separator)] for line in lines if line]
+    if len(pairs) < 2 or any(len(pair) != 2 for pair in pairs):
+        return
+    first, second = pairs[0]
+    orders, items = {pair[0] for pair in pairs[1:]}, {pair[1] for pair in pairs[1:]}
+    repeats = len(pairs) > MIN_LINES and len(orders) < len(pairs) - 1 and not orders & items
+    if named_long(first, second) or named_long(second, first) or repeats:
+        raise InvalidInput(
+            f"{label}: looks like a table with a line for each item ({first}, {second}), not one"
+            " basket per line; leave out --transactions, and name the columns by --order and"
+            " --item"
+        )

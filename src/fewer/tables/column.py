@@ -28,10 +28,10 @@ from .._validation import (
 )
 from ..codes import as_csr
 from .frames import (
-    MAX_NAMED,
     aligned,
     is_table,
     known_name,
+    listed,
     names_of,
     narwhal,
     quoted,
@@ -39,6 +39,7 @@ from .frames import (
     series_of,
     stacked,
     take_columns,
+    width,
 )
 
 Mask = npt.NDArray[np.bool_]
@@ -225,21 +226,18 @@ def below_array(X: Any, other: Any, option: str, missing: bool) -> Any:
 
     `missing` says whether NaN is a missing value.
     """
-    arrays = [
+    first, second = (
         as_csr(part, option) if sp.issparse(part) else numbers_of(part) for part in (X, other)
-    ]
-    if arrays[1].shape[1:] != arrays[0].shape[1:] or 0 in arrays[1].shape:
-        columns = (*arrays[0].shape[1:], "columns")[0]
-        raise InvalidInput(
-            f"{option} must have shape (rows, {columns}) with the columns of X, got"
-            f" {arrays[1].shape}"
-        )
-    entries = arrays[1].data if sp.issparse(other) else arrays[1]
-    wrong = np.isinf(entries) if missing else ~np.isfinite(entries)
-    if wrong.any():
-        where = "" if sp.issparse(other) else f" in row {int(np.argmax(wrong.any(axis=1)))}"
-        raise InvalidInput(f"{option} must be finite, got NaN or infinity{where}")
-    return stacked(arrays)
+    )
+    if 0 in first.shape:
+        raise InvalidInput(f"X must have rows and columns, got shape {first.shape}")
+    if second.shape[1:] != first.shape[1:] or 0 in second.shape:
+        expected = f"(rows, {width(first)}) with the columns of X"
+        raise InvalidInput(f"{option} must have shape {expected}, got {second.shape}")
+    entries = second.data if sp.issparse(second) else second
+    if (np.isinf(entries) if missing else ~np.isfinite(entries)).any():
+        raise InvalidInput(f"{option} must be finite, got NaN or infinity")
+    return stacked([first, second])
 
 
 def numbers_of_column(column: Column, what: str) -> Vector:
@@ -480,10 +478,10 @@ def missing_value(
     `fixes` leave the column out.
 
     >>> str(missing_value("column 'age'", np.array([False, True, True])))
-    "column 'age', row 1: is missing, as is 1 more; missing='drop' leaves such rows out"
+    "column 'age', row 1: is missing, and 1 more; missing='drop' leaves such rows out"
     """
     more = int(missing.sum()) - 1
-    others = f", as {'is' if more == 1 else 'are'} {more} more" if more else ""
+    others = f", and {more} more" if more else ""
     allowing = [Fix("missing", rule) for rule in rules]
     remedies = [f"{fix} {ACTIONS[fix.value]}" for fix in allowing]
     remedies += [f"{fix} leaves the column out" for fix in fixes]
@@ -526,5 +524,4 @@ def filled_note(counts: Mapping[Any, int], action: str) -> str:
     "missing values replaced by medians and modes: 'age' (3)"
     """
     gaps = [f"{name!r} ({count})" for name, count in counts.items() if count]
-    more = f" and {len(gaps) - MAX_NAMED} more" if len(gaps) > MAX_NAMED else ""
-    return f"missing values {action}: {', '.join(gaps[:MAX_NAMED])}{more}" if gaps else ""
+    return f"missing values {action}: {listed(gaps)}" if gaps else ""

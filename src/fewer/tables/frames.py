@@ -169,10 +169,9 @@ def stacked(parts: Sequence[Any]) -> Any:
             )
     if is_sparse:
         return sp.csr_array(sp.vstack(arrays, format="csr"))
-    try:
-        return np.concatenate(arrays)
-    except TypeError as error:  # numbers and dates
-        raise InvalidInput(f"all blocks must hold the same kind of values: {error}") from None
+    if len({array.dtype.kind in "mMUS" for array in arrays}) > 1:
+        raise InvalidInput("all blocks must hold the same kind of values: numbers, dates or texts")
+    return np.concatenate(arrays)
 
 
 def _stacked_tables(parts: Sequence[Any]) -> Any:
@@ -235,9 +234,13 @@ def quoted(labels: Sequence[Any], most: int = MAX_NAMED) -> str:
     >>> quoted(["a", "b"]), quoted(range(9))
     ("'a', 'b'", '0, 1, 2, 3, 4 and 4 more')
     """
-    first = ", ".join(shown(label) for label in list(labels[:most]))
-    more = len(labels) - most
-    return f"{first} and {more} more" if more > 0 else first
+    return listed([shown(label) for label in labels[:most]], len(labels), most)
+
+
+def listed(words: Sequence[str], count: int | None = None, most: int = MAX_NAMED) -> str:
+    """The first of some words, and how many more there are."""
+    more = (len(words) if count is None else count) - most
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def nearest(name: Any, names: Sequence[Any]) -> str:

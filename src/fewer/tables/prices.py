@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .._validation import (
     Indices,
@@ -27,7 +26,6 @@ RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
 """Kinds of returns."""
 PRICE_FIXES = ("drop", "ffill")
 """What may be done about missing prices, but for refusing them."""
-Mask = npt.NDArray[np.bool_]
 FEW_ROWS, MANY_ROWS, MANY_COLUMNS = 10, 2000, 64
 """Rows below which nothing is said of prices, and rows and columns that are looked at."""
 STEADY = 0.5
@@ -57,10 +55,8 @@ def resemble_prices(columns: Any, target: Vector) -> bool:
     if not (values > 0.0).all():
         return False
     values /= values.max(axis=0)
-    steps, spread = (
-        np.square(np.diff(values, axis=0)).sum(axis=0),
-        np.square(values - values.mean(axis=0)).sum(axis=0),
-    )
+    steps = np.square(np.diff(values, axis=0)).sum(axis=0)
+    spread = np.square(values - values.mean(axis=0)).sum(axis=0)
     steady = (steps <= STEADY * spread) & (spread > 0.0)
     return bool(steady[0] and steady[1:].mean() >= 0.5)
 
@@ -116,18 +112,15 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
     X, order = prices, None
     if is_frame(prices):
         order = time_order(prices, date)
+    elif date is not None:
+        raise InvalidInput(f"date names a column of a table, but prices is {type(prices).__name__}")
     else:
-        if date is not None:
+        X = as_numbers(prices, "prices")
+        if X.ndim not in (1, 2) or 0 in X.shape:
             raise InvalidInput(
-                f"date names a column of a table, but prices is {type(prices).__name__}"
+                f"prices must have shape (r,) or (r, n) with at least one price, got {X.shape}"
             )
-        values = as_numbers(prices, "prices")
-        if values.ndim not in (1, 2) or 0 in values.shape:
-            raise InvalidInput(
-                f"prices must have shape (r,) or (r, n) with at least one price, got {values.shape}"
-            )
-        X = values.reshape(len(values), -1)
-    table = Table.of(X)
+    table = Table.of(X if is_frame(X) else X.reshape(len(X), -1))
     columns = {
         place: column
         for place, column in enumerate(table.columns)
@@ -135,12 +128,13 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
     }
     if not columns:
         raise InvalidInput("prices has no column of numbers")
-    rows = np.arange(table.rows) if order is None else order.rows
-    matrix = np.column_stack([column.values for column in columns.values()])[rows]
+    matrix = np.column_stack([column.values for column in columns.values()])
     words = [f"column {shown(column.name)}" for column in columns.values()]
-    panel = Panel(matrix, words, rows, index_of(prices)).without_gaps(missing).returns(kind)
-    if order is None and X is not prices:
-        return panel.values.reshape(-1, *values.shape[1:])
+    panel = Panel(matrix, words, np.arange(table.rows), index_of(prices))
+    panel = panel if order is None else panel.take(order.rows)
+    panel = panel.without_gaps(missing).returns(kind)
+    if not is_frame(X):
+        return panel.values.reshape(-1, *X.shape[1:])
     each = dict(zip(columns, panel.values.T, strict=True))
     return put_columns(take_rows(prices, panel.rows), each)
 
@@ -169,6 +163,10 @@ class Panel:
         row = int(self.rows[i])
         return f"row {row}" if self.labels is None else f"row {row} ({shown(self.labels[row])})"
 
+    def take(self, rows: Any) -> "Panel":
+        """Return some of the rows."""
+        return replace(self, values=self.values[rows], rows=self.rows[rows])
+
     def without_gaps(self, rule: str, fixes: Sequence[str] = PRICE_FIXES) -> "Panel":
         """Treat missing entries by a rule.
 
@@ -178,35 +176,24 @@ class Panel:
         if not gaps.any():
             return self
         if rule == "ffill":
+            if gaps[0].any():
+                raise InvalidInput(
+                    f"{self.names[int(gaps[0].argmax())]} has no price to carry forward in"
+                    f" {self.row(0)}; exclude the column or begin later"
+                )
+            last = np.where(gaps, 0, np.arange(len(gaps))[:, None])
+            np.maximum.accumulate(last, axis=0, out=last)
+            values = np.take_along_axis(self.values, last, axis=0)
             note = f"{gaps.sum()} missing prices carried forward"
-            return replace(self, values=self._carried_forward(gaps), note=note)
+            return replace(self, values=values, note=note)
         if rule == "drop":
             whole = ~gaps.any(axis=1)
             if not whole.any():
                 raise nothing_whole()
             note = dropped_note(int((~whole).sum()), len(gaps))
-            return replace(self, values=self.values[whole], rows=self.rows[whole], note=note)
+            return replace(self.take(whole), note=note)
         column = int(np.argmax(gaps)) % gaps.shape[1]
         raise missing_value(self.names[column], gaps[:, column], fixes, self.row)
-
-    def _carried_forward(self, gaps: Mask) -> Vector:
-        """Return each missing entry as the last one before it.
-
-        a column that begins with missing ones is refused.
-        """
-        if gaps[0].any():
-            column = int(gaps[0].argmax())
-            first = int(gaps[:, column].argmin())
-            since = f"its first is in {self.row(first)}"
-            if gaps[:, column].all():
-                since = "it has none at all"
-            raise InvalidInput(
-                f"{self.names[column]} has no price to carry forward in {self.row(0)}: {since};"
-                " exclude the column or begin later"
-            )
-        last = np.where(gaps, 0, np.arange(len(gaps))[:, None])
-        np.maximum.accumulate(last, axis=0, out=last)
-        return np.asarray(np.take_along_axis(self.values, last, axis=0))
 
     def returns(self, kind: str) -> "Panel":
         """Return the change from each row to the next, as the row of the later price."""
@@ -231,46 +218,38 @@ class Order(NamedTuple):
     dates: Vector
     rows: Indices
 
-    @classmethod
-    def of(cls, name: Any, dates: Vector) -> "Order":
-        """Sort dates, none of which may occur twice.
-
-        >>> Order.of("day", np.array([3.0, 1.0, 2.0])).rows.tolist()
-        [1, 2, 0]
-        """
-        rows = np.argsort(dates, kind="stable")
-        twice = np.flatnonzero(np.diff(dates[rows]) == 0.0)
-        if twice.size:
-            first, second = rows[twice[0]], rows[twice[0] + 1]
-            day = np.datetime64(int(dates[first]), "s")
-            raise InvalidInput(
-                f"the date {day} is in rows {first} and {second} of column {shown(name)}; each date"
-                " may be there once"
-            )
-        return cls(name, dates, rows)
-
 
 def time_order(table: Any, date: Any = None) -> Order | None:
     """Return the order by the column `date`, else by the dates that a table has.
 
-    None where it is in order of these.
+    None where it is in order of these. No date may occur twice.
 
     A table tells the time by dates in its index or in a column; where several do and none is in
     order, it is refused.
     """
     if date is not None:
-        column = Table.of(table).column(date, "date")
-        return Order.of(date, instants(column))
-    known = dates_of(table)
-    if not known or any((np.diff(dates) >= 0.0).all() for dates in known.values()):
-        return None
+        known = {date: instants(Table.of(table).column(date, "date"))}
+    else:
+        known = dates_of(table)
+        if not known or any((np.diff(dates) >= 0.0).all() for dates in known.values()):
+            return None
     name = next(iter(known))
     if len(known) > 1:
         raise InvalidInput(
             "rows of prices must be in order of time, and are in that of none of"
             f" {quoted(list(known))}; date={name!r} sorts them"
         )
-    return Order.of(name, known[name])
+    dates = known[name]
+    rows = np.argsort(dates, kind="stable")
+    twice = np.flatnonzero(np.diff(dates[rows]) == 0.0)
+    if twice.size:
+        first, second = rows[twice[0]], rows[twice[0] + 1]
+        day = np.datetime64(int(dates[first]), "s")
+        raise InvalidInput(
+            f"the date {day} is in rows {first} and {second} of column {shown(name)}; each date"
+            " may be there once"
+        )
+    return Order(name, dates, rows)
 
 
 def dates_of(table: Any) -> dict[Any, Vector]:
@@ -296,10 +275,7 @@ def dates_of(table: Any) -> dict[Any, Vector]:
 
 
 def instants(column: Column) -> Vector:
-    """Return the dates of a column as seconds from 1970, (N,).
-
-    Text is read as ISO dates, and nothing may be missing.
-    """
+    """Return the dates of a column, none missing, as seconds from 1970, (N,); text is read as ISO dates."""
     if column.missing is not None:
         row = int(np.argmax(column.missing))
         raise InvalidInput(f"the date in column {shown(column.name)}, row {row} is missing")

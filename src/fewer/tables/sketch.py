@@ -11,7 +11,7 @@ most H W / 2s.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,51 +29,41 @@ class Sketch:
 
     x: Vector
     weights: Vector
-    low: float
-    high: float
     error: float = 0.0
 
     @classmethod
-    def of(cls, values: Vector, weights: Vector | None, most: int | None = None) -> "Sketch":
+    def of(
+        cls, values: Vector, weights: Vector | None, most: int | None = None, error: float = 0.0
+    ) -> "Sketch":
         """Sketch values in any order, by at most so many of them."""
-        if weights is not None:
-            values, weights = values[weights > 0], weights[weights > 0]
-        x, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-        mass = (
-            counts.astype(np.float64)
-            if weights is None
-            else np.bincount(inverse.reshape(-1), weights).astype(np.float64)
-        )
-        ends = (float(x[0]), float(x[-1])) if x.size else (math.inf, -math.inf)
-        return cls(x, mass, *ends).compressed(most)
+        x, inverse = np.unique(values, return_inverse=True)
+        mass = np.bincount(inverse.reshape(-1), weights, len(x)).astype(np.float64)
+        return cls(x[mass > 0], mass[mass > 0], error).compressed(most or SKETCHED)
 
     @classmethod
     def merged(cls, parts: Sequence["Sketch"]) -> "Sketch":
         """Merge the sketches of several parts."""
-        if len(parts) == 1:
-            return parts[0]
-        x, inverse = np.unique(np.concatenate([part.x for part in parts]), return_inverse=True)
-        every = np.concatenate([part.weights for part in parts])
-        mass = np.bincount(inverse.reshape(-1), every, len(x)).astype(np.float64)
-        low, high = min(part.low for part in parts), max(part.high for part in parts)
-        return cls(x, mass, low, high, math.fsum(part.error for part in parts)).compressed()
+        x, weights = (
+            np.concatenate(each) for each in zip(*((p.x, p.weights) for p in parts), strict=True)
+        )
+        return cls.of(x, weights, error=math.fsum(part.error for part in parts))
 
-    def compressed(self, most: int | None = None) -> "Sketch":
-        """Reduce to at most so many values; `SKETCHED` by default."""
-        most = SKETCHED if most is None else most
+    def compressed(self, most: int) -> "Sketch":
+        """Reduce to at most so many values."""
         if self.x.size <= most:
             return self
         end = most // END_SHARE
-        inner, size = slice(end, self.x.size - end), most - 2 * end
-        middle = self.x[inner]
-        before = np.cumsum(self.weights[inner])
-        total = float(before[-1])
-        at = np.searchsorted(before, (np.arange(size) + 0.5) * (total / size))
+        low, middle, high = np.split(self.x, [end, self.x.size - end])
+        below, weights, above = np.split(self.weights, [end, self.x.size - end])
+        before, size = np.cumsum(weights), most - 2 * end
+        share = float(before[-1]) / size
+        at = np.searchsorted(before, (np.arange(size) + 0.5) * share)
         x, counts = np.unique(middle[np.minimum(at, middle.size - 1)], return_counts=True)
-        x = np.concatenate([self.x[:end], x, self.x[self.x.size - end :]])
-        ends = self.weights[:end], self.weights[self.x.size - end :]
-        weights = np.concatenate([ends[0], counts * (total / size), ends[1]])
-        return replace(self, x=x, weights=weights, error=self.error + total / (2 * size))
+        return Sketch(
+            np.concatenate([low, x, high]),
+            np.concatenate([below, counts * share, above]),
+            self.error + share / 2,
+        )
 
     @property
     def total(self) -> float:
@@ -84,9 +74,9 @@ class Sketch:
     def median(self) -> float:
         """The weighted median: the mean of the lower and the upper one."""
         sums = np.cumsum(self.weights)
-        half = 0.5 * sums[-1]
-        low, high = (int(np.searchsorted(sums, half * side)) for side in (1 - 1e-12, 1 + 1e-12))
-        return float((self.x[low] + self.x[min(high, len(sums) - 1)]) / 2.0)
+        sides = 0.5 * sums[-1] * np.array([1 - 1e-12, 1 + 1e-12])
+        at = np.minimum(np.searchsorted(sums, sides), len(sums) - 1)
+        return float(self.x[at].mean())
 
     @property
     def mode(self) -> float:

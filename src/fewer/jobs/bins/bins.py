@@ -31,10 +31,9 @@ from ...objectives.moments import Moments, as_matrix
 from ...options import takes
 from ...result import Result, Status, Words
 from ...row_blocks import canonical_rows
-from ...search.paths import stopped, walked
-from ...solvers.loop import Outcome, Progress, Step, Steps, drive, says_stop
+from ...search.fits import stopped, walked
+from ...solvers.loop import Affine, Outcome, Progress, Step, Steps, drive, says_stop
 from ...solvers.minimize import minimize
-from ...solvers.units import Affine
 from ...spaces import Atoms
 from ...tables.frames import width
 from ...tables.source import Source, source_of

@@ -9,7 +9,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..._validation import InvalidInput, Vector, as_integer, as_numbers, is_frame, read
+from ..._validation import InvalidInput, Vector, as_integer, as_numbers, gathered, is_frame, read
 from ...result import Result
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import Estimator, Learned, at_most, check_columns, validated
@@ -85,9 +85,10 @@ class FewerBins(
 
     def _read(self, X: Any, reset: bool = True, one: bool = True) -> npt.NDArray[Any]:
         """X as numbers (n, d), NaN where a value is missing and may be; `one` column may come as (n,)."""
+        X, one = gathered(X), one and is_column(X)
         if reset:
-            self._one = one and is_column(X)
-        if one and is_column(X):
+            self._one = one
+        if one:
             X = as_numbers(X, "X")[:, None]
         if is_frame(X):
             check_columns(self, X, reset)
@@ -95,7 +96,7 @@ class FewerBins(
         else:
             kinds = [np.float64, np.float32]
             some = {"dtype": kinds, "ensure_all_finite": "allow-nan", "reset": reset}
-            numbers = validated(self, X, missing=True, **some)
+            numbers = validated(self, X, **some)
         gaps = np.isnan(numbers)
         if self.missing == "error" and gaps.any():
             row, column = (int(i) for i in np.argwhere(gaps)[0])

@@ -23,9 +23,9 @@ from ..estimator import (
     readable,
     validated,
 )
-from .dims import DimsProblem, coverage
+from .dims import DimsProblem, StateRows, coverage
 from .options import DimsOptions
-from .summary import HEAD_ROWS, DimsPlan, DimsSummary, schema_of, summary_of_rows
+from .summary import HEAD_ROWS, DimsPlan, DimsSummary, relabel, schema_of, summary_of_rows
 
 
 class FewerDims(
@@ -170,12 +170,14 @@ class FewerDims(
     def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of these rows that the chosen columns cover."""
         check_is_fitted(self)
-        if self._in_labels(X):
-            check_columns(self, X, reset=False)
-            X = self._columns.codes_of(X)
-        else:
+        if not self._in_labels(X):
             X = validated(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        return coverage(X, self.indices_, sample_weight=sample_weight, baseline=self.baseline_)
+            return coverage(X, self.indices_, sample_weight=sample_weight, baseline=self.baseline_)
+        check_columns(self, X, reset=False)
+        fitted = self._columns
+        block = Block(X, None, sample_weight)
+        summary = relabel(DimsSummary.of(block, DimsPlan(fitted.plan.schema)), fitted.levels)
+        return StateRows.of(summary, self.baseline_).share(self.indices_)
 
     def _in_labels(self, X: Any) -> bool:
         """Whether X is a table, and the columns of that of `fit` were not all numbers."""

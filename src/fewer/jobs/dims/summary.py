@@ -1,21 +1,33 @@
 """Rows of small codes, read from arrays and tables, in memory or in blocks, and what the codes stand for."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, is_frame, known, shown
+from ..._validation import (
+    Fix,
+    Indices,
+    InvalidInput,
+    Vector,
+    as_indices,
+    as_integer,
+    as_numbers,
+    is_frame,
+    known,
+    shown,
+)
 from ...codes import MOST_CODES, as_table, distinct_rows
 from ...result import Result, Status
 from ...row_blocks import canonical_rows
-from ...tables.column import Column, Table, dropped_note, refuse_missing
+from ...tables.column import Column, Table, dropped_note
 from ...tables.frames import known_name, positions, quoted, width
-from ...tables.schema import RULES, Schema, checked_weights, left_out, united
+from ...tables.schema import Rows, Schema, checked_weights, left_out, united
 from ...tables.source import Block, Source
 from .options import DimsOptions
 
@@ -67,12 +79,11 @@ class DimsSummary:
     whose codes are no numbers, and `masses` the weights of these labels, lost states included.
     `rows` were read, of which `dropped` had missing values. `heavy` is the weight of states that
     use more than `plan.most` columns, which no face holds; `lost` the weight of rare ones that did
-    not fit into the memory: any face may hold them. `largest` (n,) are the largest codes.
+    not fit into the memory: any face may hold them.
     """
 
     table: Any
     weights: Vector
-    largest: Indices
     plan: DimsPlan
     names: list[Any] | None = None
     levels: Mapping[int, Labels] = field(default_factory=dict)
@@ -88,24 +99,21 @@ class DimsSummary:
     @classmethod
     def of(cls, block: Block, plan: DimsPlan) -> "DimsSummary":
         """Read a block."""
-        schema = plan.schema
-        assert schema is not None  # noqa: S101 - only baskets have none, and are made otherwise
+        schema: Any = plan.schema
         names = list(schema.table) if is_frame(block.X) else None
-        parts: dict[int, Indices] = {}
         levels: dict[int, Labels] = {}
-        if not schema.named:
+        if schema.named:
+            read = schema.read(block)
+            table, levels = coded_rows(read, schema)
+            weights, size = read.weight, read.size
+        else:
             table = as_table(block.X, "X")
             size = table.shape[0]
-            weights = checked_weights(block.weight, size, None)
-        else:
-            read = schema.read(block)
-            parts, levels = read_codes(read, schema)
-            table = stack_columns(parts, read.numbers.shape[0], len(schema.table))
-            weights, size = read.weight, read.size
+            weights = checked_weights(block.weight, size)
         weights = np.ones(table.shape[0]) if weights is None else weights
-        masses = {i: label_masses(parts[i], weights, levels[i]) for i in levels}
-        largest, dropped = largest_codes(table), size - table.shape[0]
-        return cls(table, weights, largest, plan, names, levels, masses, size, dropped).fold()
+        masses = {i: label_masses(table[:, [i]].tocsc(), weights, levels[i]) for i in levels}
+        dropped = size - table.shape[0]
+        return cls(table, weights, plan, names, levels, masses, size, dropped).fold()
 
     @classmethod
     def merged(cls, parts: Sequence["DimsSummary"]) -> "DimsSummary":
@@ -113,17 +121,13 @@ class DimsSummary:
         if len({part.table.shape[1] for part in parts}) > 1:
             raise InvalidInput(f"all blocks must have {parts[0].table.shape[1]} columns")
         parts = unite_levels(parts)
-        counts = {
-            name: sum(getattr(part, name) for part in parts)
-            for name in ("rows", "dropped", "heavy", "lost")
-        }
+        counts = ("rows", "dropped", "heavy", "lost")
         return replace(
             parts[0],
             table=sp.csr_array(sp.vstack([part.table for part in parts], format="csr")),
             weights=np.concatenate([part.weights for part in parts]),
-            largest=np.max([part.largest for part in parts], axis=0),
             masses={i: np.sum([part.masses[i] for part in parts], axis=0) for i in parts[0].masses},
-            **counts,
+            **{name: sum(getattr(part, name) for part in parts) for name in counts},
         ).fold()
 
     def fold(self) -> "DimsSummary":
@@ -209,28 +213,6 @@ class DimsSummary:
             return int(code)
         return labels[code] if code < len(labels) else None
 
-    def codes_of(self, X: Any) -> Any:
-        """The rows of another table with these columns as codes, CSR.
-
-        Labels not met before are no baseline.
-        """
-        table, schema = Table.of(X), self.plan.schema
-        assert schema is not None  # noqa: S101 - it was read from a table
-        if table.names != self.names:
-            raise InvalidInput(
-                f"X must have the columns {quoted(self.names or [])}, got {quoted(table.names)}"
-            )
-        parts = {}
-        for place, column in zip(schema.places, schema.columns(table), strict=True):
-            labels = self.levels.get(place)
-            if labels is None:
-                values = np.where(np.isnan(column.values), MOST_CODES - 1, column.values)
-                parts[place] = small_codes(values, column.name)
-            else:
-                values, codes = column.levels
-                parts[place] = translate(codes, values, labels)
-        return stack_columns(parts, table.rows, len(table.names))
-
     def origin(self, baseline: Any) -> Indices:
         """The code that counts as absent in each column, (n,)."""
         n, names = self.n, range(self.n) if self.names is None else self.names
@@ -238,43 +220,37 @@ class DimsSummary:
             return as_codes(baseline, n)
         rule = baseline if isinstance(baseline, str) else "auto"
         known(rule, dict.fromkeys(("auto", "mode", "zero")), "baseline")
-        origin = np.zeros(n, np.int64)
         if rule == "zero" and self.labelled:
             place = self.labelled[0]
-            labels = self.levels[place]
             raise InvalidInput(
                 f"column {shown(names[place])} holds labels, none of which is zero; give"
-                f" baseline='mode', or baseline={{{names[place]!r}: {labels[0]!r}}} for one of them"
+                f" baseline='mode', or baseline={{{names[place]!r}: {self.levels[place][0]!r}}}"
+                " for one of them"
             )
-        moved = np.array(self.labelled if rule == "auto" else range(n), np.int64)
-        if rule != "zero" and moved.size:
+        moved = {"auto": self.labelled, "mode": list(range(n)), "zero": []}[rule]
+        origin = np.zeros(n, np.int64)
+        if moved:
             origin[moved] = heaviest_codes(self.table[:, moved], self.weights)
-            for place in self.masses if self.lost else ():
-                if place in moved:
-                    origin[place] = self.masses[place].argmax()
-        if isinstance(baseline, Mapping):
-            for name, label in baseline.items():
-                known_name(name, names, "baseline")
-                place = positions([name], list(names), "baseline")[0]
-                origin[place] = self._code(place, name, label)
+        for place in self.masses if self.lost else ():
+            if place in moved:
+                origin[place] = self.masses[place].argmax()
+        for name, label in baseline.items() if isinstance(baseline, Mapping) else ():
+            known_name(name, names, "baseline")
+            place = int(positions([name], list(names), "baseline")[0])
+            origin[place] = self.code(place, name, label)
         return origin
 
-    def _code(self, place: int, name: Any, label: Any) -> int:
+    def code(self, place: int, name: Any, label: Any) -> int:
         """The code of a label of a column."""
         labels = self.levels.get(place)
-        if labels is not None:
-            codes = [code for code, level in enumerate(labels) if level == label]
-            if codes:
-                return codes[0]
-            raise InvalidInput(
-                f"baseline: column {shown(name)} has no label {shown(label)}; it has"
-                f" {quoted(list(labels))}"
-            )
-        whole = isinstance(label, (int, np.integer, float)) and float(label).is_integer()
-        if whole and 0 <= label < MOST_CODES:
-            return int(label)
+        if labels is None:
+            return as_integer(label, f"baseline of column {shown(name)}", 0, MOST_CODES - 1)
+        codes = np.flatnonzero([level == label for level in labels])
+        if codes.size:
+            return int(codes[0])
         raise InvalidInput(
-            f"baseline of column {shown(name)} must be a whole number, got {shown(label)}"
+            f"baseline: column {shown(name)} has no label {shown(label)}; it has"
+            f" {quoted(list(labels))}"
         )
 
     def judge(self, result: Result, objective: str) -> Result:
@@ -290,10 +266,7 @@ class DimsSummary:
         most = 1.0 if result.bound is None else math.exp(-result.bound) * (1.0 - share) + share
         bound = min(max(-math.log(min(most, 1.0)), 0.0), value)
         status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
-        lost = (
-            f"rare states of share {share:.3g} did not fit into the memory; the bound allows for"
-            " them"
-        )
+        lost = f"rare states of share {share:.3g} did not fit into the memory; the bound allows for them"
         note = "; ".join(filter(None, (result.note, lost)))
         return replace(result, value=value, bound=bound, status=status, note=note)
 
@@ -306,8 +279,6 @@ def summary_of_rows(source: Source, k: Any, options: DimsOptions) -> DimsSummary
         if not named and (options.missing == "error" or sp.issparse(whole.X)):
             whole = whole._replace(X=as_table(whole.X, "X"))
         schema = schema_of(whole.X, options)
-        if named and options.missing == "error":
-            refuse_missing(schema.columns(whole.X), RULES[1:], ignorable=True)
         if schema.named and not named:
             whole = whole._replace(X=Table.of(whole.X))
         if schema.missing in ("impute", "category"):
@@ -328,37 +299,40 @@ def most_used(k: Any, options: DimsOptions) -> int | None:
     return k if counted and from_zero and isinstance(k, int) else None
 
 
-def read_codes(read: Any, schema: Schema) -> tuple[dict[int, Indices], dict[int, Labels]]:
-    """The codes of each used column, by its place in the table, and the labels of some."""
-    parts: dict[int, Indices] = {}
+def coded_rows(read: Rows, schema: Schema) -> tuple[Any, dict[int, Labels]]:
+    """Rows as a CSR table of codes, zero in columns that are not used, and the labels of some columns."""
+    codes = np.zeros((len(read.numbers), len(schema.table)), np.int32)
     levels: dict[int, Labels] = {}
     numbers, categories = iter(range(len(schema.numbers))), iter(read.categories)
     for place, name, kind in zip(schema.places, schema.names, schema.kinds, strict=True):
         if kind == "category":
-            levels[place], parts[place] = next(categories)
+            levels[place], codes[:, place] = next(categories)
             continue
         j = next(numbers)
-        codes = small_codes(read.numbers[:, j], name, read.kept)
+        own = codes[:, place] = small_codes(read.numbers[:, j], name, read.kept)
         gone = read.gone[j] if read.gone and schema.missing == "category" else None
         if gone is not None:
-            last = int(codes[~gone].max(initial=-1)) + 1
-            codes[gone] = last
+            last = int(own[~gone].max(initial=-1)) + 1
+            codes[gone, place] = last
             levels[place] = np.array([*range(last), None], object)
-        parts[place] = codes
-    return parts, levels
+    return sp.csr_array(codes), levels
 
 
-def label_masses(codes: Indices, weights: Vector, labels: Labels) -> Vector:
-    """The weight of each label."""
-    return np.bincount(codes, weights, len(labels)).astype(np.float64)
+def label_masses(codes: Any, weights: Vector, labels: Labels) -> Vector:
+    """The weight of each label of a CSC column of codes."""
+    masses = np.bincount(codes.data, weights[codes.indices], len(labels)).astype(np.float64)
+    masses[0] = weights.sum() - masses[1:].sum()
+    return masses
 
 
 def are_codes(values: Vector) -> npt.NDArray[np.bool_]:
     """Which numbers are small, whole and not negative."""
-    return np.asarray((values >= 0) & (values == np.floor(values)) & (values < MOST_CODES))
+    with np.errstate(invalid="ignore"):
+        codes = values.astype(np.int32)
+    return np.asarray((codes == values) & (codes >= 0))
 
 
-def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Indices:
+def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Any:
     """A column of small whole numbers as codes; `rows` are where its values stand."""
     right = are_codes(values)
     if not right.all():
@@ -370,17 +344,7 @@ def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Indic
             f" value, got {values[wrong]:g}; {ignored} leaves it out, {labels} takes it as labels",
             fixes=[ignored, labels],
         )
-    return values.astype(np.int64)
-
-
-def stack_columns(parts: Mapping[int, Indices], rows: int, n: int) -> Any:
-    """Columns of codes side by side as a CSR array (rows, n); those not given are zero."""
-    used = {i: np.flatnonzero(parts[i]) for i in sorted(parts)}
-    indices = np.concatenate([used[i] for i in used]).astype(np.int32)
-    data = np.concatenate([parts[i][used[i]] for i in used]).astype(np.int32)
-    sizes = np.zeros(n + 1, np.int64)
-    sizes[np.array(list(used)) + 1] = [len(used[i]) for i in used]
-    return sp.csr_array(sp.csc_array((data, indices, np.cumsum(sizes)), shape=(rows, n)))
+    return values.astype(np.int32)
 
 
 def largest_codes(table: Any) -> Indices:
@@ -393,24 +357,18 @@ def largest_codes(table: Any) -> Indices:
 def heaviest_codes(table: Any, weights: Vector) -> Indices:
     """The code of largest weight in each column; of equals the smallest.
 
-    O(nnz log nnz), never dense.
-
     >>> heaviest_codes(as_table([[2, 1], [0, 1], [2, 0], [0, 1]]), np.ones(4)).tolist()
     [0, 1]
     """
-    n, base = table.shape[1], int(table.data.max(initial=0)) + 1
-    shares = weights / weights.sum()
-    owner = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    keys = table.indices.astype(np.int64) * base + table.data
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    masses = np.bincount(inverse, shares[owner], distinct.size)
-    columns, codes = np.divmod(distinct, base)
-    best = 1.0 - np.bincount(columns, masses, n)  # the weight of zero
-    mode = np.zeros(n, np.int64)
-    for column, code, mass in zip(columns, codes, masses, strict=True):
-        if mass > best[column] + 1e-15:
-            best[column], mode[column] = mass, code
-    return mode
+    columns, total = table.tocsc(), float(weights.sum())
+    heaviest = np.zeros(table.shape[1], np.int64)
+    for j, (start, stop) in enumerate(pairwise(columns.indptr)):
+        codes, inverse = np.unique(columns.data[start:stop], return_inverse=True)
+        masses = np.bincount(inverse, weights[columns.indices[start:stop]], len(codes))
+        most = masses.max(initial=0.0)
+        if most > total - masses.sum() + 1e-12 * total:
+            heaviest[j] = codes[np.argmax(masses >= most - 1e-12 * total)]
+    return heaviest
 
 
 def as_codes(baseline: Any, n: int) -> Indices:
@@ -421,10 +379,7 @@ def as_codes(baseline: Any, n: int) -> Indices:
             f"baseline must be 'zero', 'mode' or {n} non-negative integers, got {codes.dtype} of"
             f" shape {codes.shape}"
         )
-    low, high = int(codes.min()), int(codes.max())
-    if low < 0 or high >= MOST_CODES:
-        raise InvalidInput(f"baseline must hold codes in 0..2^31-1, got {low if low < 0 else high}")
-    return codes.astype(np.int64)
+    return as_indices(codes, MOST_CODES, "baseline", "codes")
 
 
 def replace_columns(table: Any, columns: Indices, dense: Any) -> Any:
@@ -439,13 +394,11 @@ def replace_columns(table: Any, columns: Indices, dense: Any) -> Any:
 
 def unite_levels(parts: Sequence[DimsSummary]) -> Sequence[DimsSummary]:
     """Summaries whose codes stand for the same labels."""
-    schemas = [part.plan.schema for part in parts if part.plan.schema is not None]
-    for schema in schemas[1:]:
-        if (schema.names, schema.kinds) != (schemas[0].names, schemas[0].kinds):
-            raise InvalidInput(
-                "all blocks must have the same columns of the same kinds; say what they are by"
-                " columns="
-            )
+    schemas: list[Any] = [part.plan.schema for part in parts]
+    if any((s.names, s.kinds) != (schemas[0].names, schemas[0].kinds) for s in schemas if s):
+        raise InvalidInput(
+            "all blocks must have the same columns of the same kinds; say what they are by columns="
+        )
     changed: dict[int, Labels] = {}
     for place, labels in parts[0].levels.items():
         several = [part.levels[place] for part in parts]
@@ -458,24 +411,13 @@ def unite_levels(parts: Sequence[DimsSummary]) -> Sequence[DimsSummary]:
 
 
 def relabel(part: DimsSummary, levels: Mapping[int, Labels]) -> DimsSummary:
-    """A summary with other labels of some columns."""
-    columns, largest, masses = sorted(levels), part.largest.copy(), dict(part.masses)
+    """A summary with other labels of some columns; labels not among these are one more code."""
+    columns, masses = sorted(levels), dict(part.masses)
     dense = part.table[:, columns].toarray()
     for j, place in enumerate(columns):
-        numbers = translate(np.arange(len(part.levels[place])), part.levels[place], levels[place])
+        code = {label: at for at, label in enumerate(levels[place])}
+        numbers = np.array([code.get(label, len(code)) for label in part.levels[place]], np.int64)
         dense[:, j] = numbers[dense[:, j]]
-        masses[place] = label_masses(numbers, part.masses[place], levels[place])
-        largest[place] = len(levels[place]) - 1
+        masses[place] = np.bincount(numbers, masses[place], len(code)).astype(np.float64)
     table = replace_columns(part.table, np.array(columns, np.int64), dense)
-    labels = {**part.levels, **levels}
-    return replace(part, table=table, levels=labels, masses=masses, largest=largest)
-
-
-def translate(codes: Indices, labels: Iterable[Any], others: Labels) -> Indices:
-    """Codes of labels as codes of others, where those not among them are one more.
-
-    -1 is no label.
-    """
-    code = {label: at for at, label in enumerate(others)}
-    table = [code.get(label, len(others)) for label in labels]
-    return np.array([*table, code.get(None, len(others))], np.int64)[codes]
+    return replace(part, table=table, levels={**part.levels, **levels}, masses=masses)

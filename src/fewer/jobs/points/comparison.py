@@ -21,7 +21,7 @@ from ...similarity import (
     require_semidefinite,
     similarity_of,
 )
-from ...tables.encode import Encoding
+from ...tables.schema import Encoding
 from .options import PointsOptions
 from .rows import Sample
 
@@ -86,13 +86,6 @@ class ColumnMoments(NamedTuple):
         mean = np.add.reduce([part.total * part.mean for part in parts]) / max(total, TINY)
         squares = [part.squares + part.total * (part.mean - mean) ** 2 for part in parts]
         return cls(total, mean, np.add.reduce(squares))
-
-
-def column_ends(rows: Any) -> tuple[Vector, Vector]:
-    """Find the least and the largest entry of each column, (d,) each."""
-    ends = [(rows[part].min(axis=0), rows[part].max(axis=0)) for part in row_slices(rows)]
-    low, high = zip(*ends, strict=True)
-    return np.min(low, axis=0), np.max(high, axis=0)
 
 
 class Comparison(NamedTuple):

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import ClassifierMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from ..._validation import InvalidInput, as_flag, gathered, is_frame, read
+from ..._validation import Indices, InvalidInput, Vector, as_flag, gathered, is_frame, read
 from ...deadline import Deadline
 from ...options import option
 from ...result import Result, Status
@@ -31,8 +30,8 @@ from ..estimator import (
 from .blocks import error_bound, solve_summary, streamed_plan
 from .comparison import Comparison, first_best, log_similarities
 from .explain import criticisms
-from .one_pass import Coreset, OnePassPlan, kept_for
 from .options import GROUP_LIMITS, SPARSE, WEIGHT_LIMITS, PointsOptions, as_gamma
+from .passes import Coreset
 from .points import choose_points
 from .refine import swap_points
 from .rows import is_encoded
@@ -57,14 +56,15 @@ class PointsEstimator(Estimator):
     @property
     def _precomputed(self) -> bool:
         """Whether X is the matrix of similarities."""
-        return isinstance(self.similarity, str) and self.similarity == "precomputed"
+        return bool(self.similarity == "precomputed")
 
-    def _labels(self, y: Any, by_label: bool) -> Any:
+    def _labels(self, y: Any) -> Any:
         """Return the labels y where classes are to be matched, else None."""
-        by_label = as_flag(by_label, "by_label")
-        if by_label and y is None:
+        if not as_flag(self.by_label, "by_label"):
+            return None
+        if y is None:
             raise InvalidInput("by_label=True needs labels, got y=None")
-        return y if by_label else None
+        return y
 
     def _checked(self, X: Any, reset: bool = True) -> Any:
         """Check X as scikit-learn does: a table by its names.
@@ -84,7 +84,7 @@ class PointsEstimator(Estimator):
             return X
         how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset}
         finite = "allow-nan" if encodes else True
-        return validated(self, X, missing=encodes, ensure_all_finite=finite, **how)
+        return validated(self, X, ensure_all_finite=finite, **how)
 
     def _choose(self, X: Any, options: PointsOptions) -> Answer:
         """Choose the points; a k above the number of distinct rows means all of them."""
@@ -112,7 +112,7 @@ class PointsEstimator(Estimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = isinstance(self.similarity, str) and self.similarity in SPARSE
+        tags.input_tags.sparse = self.similarity in SPARSE
         tags.input_tags.pairwise = self._precomputed
         return tags
 
@@ -131,7 +131,8 @@ class TransformerOptions(PointsOptions):
 
 
 class FewerPoints(
-    TransformerMixin,  # type: ignore[misc] # scikit-learn is untyped
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc] # scikit-learn is untyped
+    TransformerMixin,  # type: ignore[misc]
     PointsEstimator,
     options=TransformerOptions,
 ):
@@ -182,13 +183,13 @@ class FewerPoints(
         self,
         X: Any,
         y: Any = None,
-        sample_weight: npt.ArrayLike | None = None,
+        sample_weight: Any = None,
         *,
         include: Any = (),
         exclude: Any = (),
         groups: Any = None,
         target: Any = None,
-        target_weight: npt.ArrayLike | str | None = None,
+        target_weight: Any = None,
     ) -> "FewerPoints":
         """Choose the points.
 
@@ -197,22 +198,14 @@ class FewerPoints(
         What is said of single rows is given here: `include`, `exclude`, `groups`, and a `target`;
         see `points`.
         """
-        rows = {
-            "labels": self._labels(y, self.by_label),
-            "sample_weight": sample_weight,
-            "include": include,
-            "exclude": exclude,
-            "groups": groups,
-            "target": target,
-            "target_weight": target_weight,
-        }
-        with self._fitting(**rows) as options:
+        rows = {"include": include, "exclude": exclude, "groups": groups}
+        rows |= {"target": target, "target_weight": target_weight}
+        labels = self._labels(y)
+        with self._fitting(labels=labels, sample_weight=sample_weight, **rows) as options:
             self._choose(self._checked(X), options)
         return self
 
-    def partial_fit(
-        self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
-    ) -> "FewerPoints":
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "FewerPoints":
         """Learn from more rows of a stream, in memory that does not grow with them.
 
         Weighted rows stand for all rows so far, at an MMD that is proven to be at most
@@ -223,16 +216,14 @@ class FewerPoints(
         chosen when one of these is first asked for.
         """
         with self._restored():
-            options = self._options(
-                labels=self._labels(y, self.by_label), sample_weight=sample_weight
-            )
+            options = self._options(labels=self._labels(y), sample_weight=sample_weight)
             first = self._stream is None
             X = self._checked(X, reset=first)
             block = Block(X, options.labels, options.sample_weight)
             if first:
                 self._plan = streamed_plan(block, self.k, options)
                 self._encoding = self._plan.comparison.encoding
-            self._update(Coreset.of(block, OnePassPlan(self._plan, kept_for(self.k))))
+            self._update(Coreset.of(block, self._plan))
         return self
 
     def _solved(self, summary: Coreset, options: PointsOptions) -> Result:
@@ -242,7 +233,7 @@ class FewerPoints(
         self.error_bound_ = error_bound(answer.result)
         return self._learned(answer.result, None)
 
-    def transform(self, X: Any) -> npt.NDArray[np.float64]:
+    def transform(self, X: Any) -> Vector:
         """Compute the similarity of each row to each point, (n, k).
 
         Of data in blocks block by block, when asked for.
@@ -252,7 +243,7 @@ class FewerPoints(
             return lazily(X, self._similarities, len(self.indices_))  # type: ignore[no-any-return]
         return self._similarities(X)
 
-    def _similarities(self, X: Any) -> npt.NDArray[np.float64]:
+    def _similarities(self, X: Any) -> Vector:
         """Compute the similarity of each row to each point as an array, whatever container `set_output` asks for."""
         if self._precomputed:
             check_is_fitted(self)
@@ -260,7 +251,7 @@ class FewerPoints(
         rows, few, similarity = self._compared(X)
         return np.asarray(similarity(rows, few), np.float64)
 
-    def assign(self, X: Any) -> npt.NDArray[np.int64]:
+    def assign(self, X: Any) -> Indices:
         """Find the most similar point of each row, as a position in `indices_` and `points_`, (n,).
 
         See `fewer.assign`.
@@ -269,7 +260,7 @@ class FewerPoints(
             return lazily(X, self.assign, None, np.int64)  # type: ignore[no-any-return]
         return first_best(self._similarities(X)).astype(np.int64)
 
-    def criticisms(self, n: int, method: str = "residual", X: Any = None) -> npt.NDArray[np.int64]:
+    def criticisms(self, n: int, method: str = "residual", X: Any = None) -> Indices:
         """List the n rows that the points represent worst, the worst first; see `fewer.criticisms`.
 
         They are rows of what was fitted (of its target, if it had one), which `result_` holds by
@@ -280,10 +271,10 @@ class FewerPoints(
             return np.asarray(self.result_.criticisms(n, method))
         return criticisms(self.result_, self._checked(X, reset=False), n, method)
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return names of the columns of `transform`: one for each point."""
-        check_is_fitted(self)
-        return np.array([f"fewerpoints{i}" for i in range(len(self.indices_))], object)
+    @property
+    def _n_features_out(self) -> int:
+        """The number of columns of `transform`: one for each point."""
+        return len(self.indices_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -340,15 +331,13 @@ class FewerSampler(
 
     sample_indices_: Any = Learned("indices")
 
-    def fit_resample(
-        self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
-    ) -> Any:
+    def fit_resample(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Return the chosen rows of X, and their labels where y is given, in the containers that they came in.
 
         y may name a column of the table X.
         """
         X, y = with_target(X, y)
-        labels = self._labels(y, self.by_label)
+        labels = self._labels(y)
         with self._fitting(labels=labels, sample_weight=sample_weight) as options:
             rows = self._checked(X)
             if y is not None:
@@ -358,9 +347,7 @@ class FewerSampler(
         few = take_rows(X, self.sample_indices_)
         return few if y is None else (few, take_rows(y, self.sample_indices_))
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None
-    ) -> "FewerSampler":
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "FewerSampler":
         """Choose the rows."""
         self.fit_resample(X, y, sample_weight)
         return self
@@ -439,9 +426,7 @@ class FewerPointsClassifier(
     ['a', 'b']
     """
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None
-    ) -> "FewerPointsClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "FewerPointsClassifier":
         """Choose the points of all classes together."""
         with self._fitting(sample_weight=sample_weight) as options:
             X, y = with_target(X, y)
@@ -459,7 +444,7 @@ class FewerPointsClassifier(
             self.labels_ = y[self.indices_]
         return self
 
-    def _checked_labels(self, X: Any, y: Any) -> npt.NDArray[Any]:
+    def _checked_labels(self, X: Any, y: Any) -> Any:
         """The labels as scikit-learn checks those of a classifier: classes, one for each row."""
         if y is None:
             raise InvalidInput(
@@ -472,12 +457,12 @@ class FewerPointsClassifier(
             self.classes_ = np.unique(labels)
         return np.asarray(labels)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """The label of the nearest point: nearest in distance, or most similar where there is none."""
         likeliest = self._class_scores(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Vector:
         """How likely each class is, by the nearest point of each, (n, classes).
 
         The likeliest one is `predict`.
@@ -491,7 +476,7 @@ class FewerPointsClassifier(
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
-    def _class_scores(self, X: Any) -> npt.NDArray[np.float64]:
+    def _class_scores(self, X: Any) -> Vector:
         """The logarithm of the similarity of each row to the nearest point of each class, (n, classes).
 
         Of classes that only rounding tells apart the first has the largest.
@@ -507,7 +492,7 @@ class FewerPointsClassifier(
         best[np.arange(len(best)), first_best(best)] = best.max(axis=1)
         return best
 
-    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose label is predicted."""
         check_is_fitted(self)
         with our_error():

@@ -12,7 +12,6 @@ from ...result import Result
 from ...similarity import Similarity
 from ...tables.frames import height, take_rows
 from .comparison import Comparison, first_best
-from .rows import RowInput
 
 METHODS = ("residual", "witness")
 MAX_TILE = 2**20
@@ -132,39 +131,37 @@ class ComparedPoints(NamedTuple):
     weights: Vector
 
     @classmethod
-    def of(cls, result: Result, X: Any) -> "ComparedPoints":
-        """Compare rows with the points of a result, which knows how that is done."""
-        if result.compared is None or result.rows is None:
+    def of(cls, result: Result, X: Any, comparison: Comparison | None = None) -> "ComparedPoints":
+        """Compare rows with the points of a result; of a matrix of similarities these are numbers of rows."""
+        comparison, few = comparison or result.compared, result.rows
+        if comparison is None:
             raise InvalidInput(
                 "a result of points on rows is needed: this one does not tell how rows are compared"
             )
-        return cls.between(result.compared, gathered(X), result)
-
-    @classmethod
-    def between(cls, comparison: Comparison, X: Any, result: Result) -> "ComparedPoints":
-        """Compare rows with the points of a result; of a matrix of similarities these are numbers of rows."""
-        few = result.indices[:, None] if result.rows is None else result.rows
+        if few is None:
+            few = result.indices[:, None]
+        X = gathered(X)
         X = X if hasattr(X, "shape") else np.asarray(X)
         rows, few = (comparison.rows(part, np.float64) for part in (X, few))
         return cls(comparison.similarity, rows, few, np.asarray(result.weights))
 
-    def blocks(self, others: Any, rows: Any = None) -> Iterator[Matrix]:
+    def blocks(self, rows: Any, others: Any) -> Iterator[Matrix]:
         """Compute similarities of rows to others, some rows at a time."""
-        rows = self.rows if rows is None else rows
         step = max(1, MAX_TILE // max(others.shape[0], 1))
         for start in range(0, rows.shape[0], step):
             yield np.asarray(self.similarity(rows[start : start + step], others), np.float64)
 
     def assignment(self) -> Indices:
         """Find the most similar point of each row, (N,)."""
-        return np.concatenate([first_best(block) for block in self.blocks(self.few)])
+        return np.concatenate([first_best(block) for block in self.blocks(self.rows, self.few)])
 
     def witness(self) -> Vector:
         """Compute the mean similarity to the rows less that to the weighted points, (N,)."""
-        others = self.rows[evenly(self.rows.shape[0], MAX_WITNESSED)]
-        mean = np.concatenate([block.mean(axis=1) for block in self.blocks(others)])
-        points = np.concatenate([block @ self.weights for block in self.blocks(self.few)])
-        return np.asarray(mean - points)
+        rows = self.rows
+        others = rows[evenly(rows.shape[0], MAX_WITNESSED)]
+        mean = [block.mean(axis=1) for block in self.blocks(rows, others)]
+        points = [block @ self.weights for block in self.blocks(rows, self.few)]
+        return np.asarray(np.concatenate(mean) - np.concatenate(points))
 
     def criticisms(self, n: Any, method: Any) -> Indices:
         """List the rows that are represented worst, spread out.
@@ -176,9 +173,12 @@ class ComparedPoints(NamedTuple):
         n = as_integer(n, "n", 1, self.rows.shape[0], "rows")
         left, by_witness = self.similarity.itself(self.rows), method == "witness"
         explained = np.zeros((len(left), 0))
-        if not by_witness:
-            basis = self._basis()
-            explained = np.concatenate([block @ basis for block in self.blocks(self.few)])
+        if not by_witness:  # K_SS⁻¹ = B Bᵀ, as far as the points are independent
+            own = np.asarray(self.similarity(self.few, self.few), np.float64)
+            values, vectors = np.linalg.eigh(own)
+            kept = values > DEPENDENT * values[-1]
+            B = vectors[:, kept] / np.sqrt(values[kept])
+            explained = np.concatenate([block @ B for block in self.blocks(self.rows, self.few)])
             left = left - np.square(explained).sum(axis=1)
         scores = np.abs(self.witness()) if by_witness else left
         pool = np.argsort(-scores, kind="stable")[: max(POOL, POOL_PER_CRITICISM * n)]
@@ -188,18 +188,11 @@ class ComparedPoints(NamedTuple):
             gains = scores + np.log(np.maximum(left, 1e-300)) if by_witness else left.copy()
             gains[listed] = -np.inf
             best = int(np.argmax(gains))
-            column = np.concatenate([block[:, 0] for block in self.blocks(rows[[best]], rows)])
+            column = np.concatenate([block[:, 0] for block in self.blocks(rows, rows[[best]])])
             column = (column - explained @ explained[best]) / np.sqrt(max(float(left[best]), 1e-12))
             explained, left = np.column_stack([explained, column]), left - column**2
             listed.append(best)
         return pool[listed]
-
-    def _basis(self) -> Matrix:
-        """Compute B (k, r) with K_SS⁻¹ = B Bᵀ, as far as the points are independent."""
-        own = np.asarray(self.similarity(self.few, self.few), np.float64)
-        values, vectors = np.linalg.eigh(own)
-        kept = values > DEPENDENT * values[-1]
-        return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,13 +208,6 @@ class Source:
     weights: Vector
     comparison: Comparison
 
-    @classmethod
-    def of(cls, X: Any, entry: RowInput, comparison: Comparison) -> "Source":
-        """Take those rows that were read which points stand for."""
-        start = entry.n if entry.others else 0
-        mine = entry.kept >= start
-        return cls(X, entry.kept[mine] - start, entry.weights[mine], comparison)
-
     def compared(self, result: Result) -> ComparedPoints:
         """Compare these rows with the points of a result."""
         X = self.X
@@ -229,7 +215,7 @@ class Source:
             X = self.kept[:, None]
         elif len(self.kept) < height(X):
             X = take_rows(X, self.kept)
-        return ComparedPoints.between(self.comparison, X, result)
+        return ComparedPoints.of(result, X, self.comparison)
 
     def assignment(self, result: Result) -> Indices:
         """Find the most similar point of each row, (N,), -1 where the row was left out."""

@@ -63,11 +63,8 @@ class Limits(NamedTuple):
             return included
         order = rng.permutation(self.allowed(rows))
         codes = self.groups.codes[rows[order]]
-        by_group = np.argsort(codes, kind="stable")
-        ranked = codes[by_group]
-        rank = np.arange(len(ranked)) - np.searchsorted(ranked, ranked)
         enough = np.maximum(CANDIDATES_PER_ROW * self.fewest, np.minimum(self.most, k))
-        return np.union1d(included, order[by_group[rank < enough[ranked]]])
+        return np.union1d(included, order[ranks_in_groups(codes) < enough[codes]])
 
     def constraint(
         self, space: Space, k: int, rows: Indices, options: PointsOptions
@@ -90,6 +87,18 @@ class Limits(NamedTuple):
         most = None if options.max_per_group is None else self.most[present]
         fewest = None if options.min_per_group is None else self.fewest[present]
         return SparseSimplex(space, k, low, high, include, exclude, groups, most, fewest)
+
+
+def ranks_in_groups(codes: Indices) -> Indices:
+    """Count for each entry (n,) how many before it are in its group.
+
+    >>> ranks_in_groups(np.array([0, 1, 0, 0])).tolist()
+    [0, 0, 1, 2]
+    """
+    order, ranks = np.argsort(codes, kind="stable"), np.empty(len(codes), np.int64)
+    by_group = codes[order]
+    ranks[order] = np.arange(len(codes)) - np.searchsorted(by_group, by_group)
+    return ranks
 
 
 def rows_named(value: Any, labels: Any, n: int, name: str) -> Indices:

@@ -12,14 +12,13 @@ import scipy.sparse as sp
 from ..._validation import Indices, InvalidInput, Vector, shown
 from ...active_set import box_weights
 from ...deadline import Deadline
-from ...distances import centre_of, evenly, squared_lengths
+from ...distances import centre_of, evenly, row_slices, squared_lengths
 from ...objectives.mmd import spans, spread
 from ...result import Result, Status
 from ...similarity import Similarity
 from ...solvers.loop import Progress
-from ...tables.encode import Encoding
 from ...tables.frames import put_columns
-from .comparison import column_ends
+from ...tables.schema import Encoding
 from .options import PointsOptions, as_ends
 from .rows import Sample
 from .target import CANDIDATE_WORK_PER_SECOND, MIN_SAMPLED, Target
@@ -296,7 +295,9 @@ class MovingColumns(NamedTuple):
             shift = encoding.shift[columns]
         low, high = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
         if not isinstance(move, str):
-            low, high = (np.asarray(end, np.float64)[columns] + shift for end in column_ends(rows))
+            parts = (dense(rows[part])[:, columns] for part in row_slices(rows))
+            ends = np.array([(part.min(axis=0), part.max(axis=0)) for part in parts])
+            low, high = ends[:, 0].min(axis=0) + shift, ends[:, 1].max(axis=0) + shift
         if isinstance(move, Mapping):
             for name, pair in move.items():
                 if name not in names:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..._validation import (
     Fix,
@@ -68,11 +67,12 @@ def as_standardize(value: Any, name: str) -> Any:
     return bool(value)
 
 
-def as_ends(pair: Any, width: int | tuple[()] = ()) -> tuple[Vector, Vector]:
+def as_ends(pair: Any, width: Any = ()) -> tuple[Vector, Vector]:
     """Two ends, low <= high, each a number or (width,) of them; infinite ones are none."""
     try:
-        low, high = (np.array(np.broadcast_to(as_numbers(end, "move"), width)) for end in pair)
-        ordered = bool((low <= high).all()) and not isinstance(pair, str)
+        low, high = (as_numbers(end, "move").astype(np.float64) for end in pair)
+        low, high, _ = np.broadcast_arrays(low, high, np.zeros(width))
+        ordered = bool((low <= high).all())
     except (TypeError, ValueError):
         ordered = False
     if not ordered:
@@ -80,15 +80,15 @@ def as_ends(pair: Any, width: int | tuple[()] = ()) -> tuple[Vector, Vector]:
             "move must be True, False, 'free', a pair (low, high) of numbers or of one number for"
             f" each column of numbers with low <= high, or such pairs by column, got {shown(pair)}"
         )
-    return low.astype(np.float64), high.astype(np.float64)
+    return low, high
 
 
 def as_move(value: Any, name: str) -> Any:
     """Whether and where to points move."""
-    flag = isinstance(value, (bool, np.bool_)) or (isinstance(value, str) and value == "free")
-    if not flag and not isinstance(value, Mapping):
-        size = max((np.size(end) for end in value), default=1) if np.iterable(value) else 1
-        as_ends(value, () if size == 1 else size)
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if not isinstance(value, Mapping) and not (isinstance(value, str) and value == "free"):
+        as_ends(value)
     return value
 
 
@@ -97,14 +97,14 @@ class PointsOptions(Options):
     """Options of points, checked."""
 
     job = "points"
-    labels: npt.ArrayLike | str | None = option(
+    labels: Any = option(
         None,
         "array of shape (N,) or str, optional",
         "Classes, or the name of their column in a table: similarities across classes are then "
         'zero ("local"). Many different floats are refused: they are no classes.',
         rows=True,
     )
-    sample_weight: npt.ArrayLike | str | None = option(
+    sample_weight: Any = option(
         None,
         "array of shape (N,) or str, optional",
         "A row of weight 3 counts as three equal rows. Or the name of a column of a table.",
@@ -120,7 +120,7 @@ class PointsOptions(Options):
         "then name a column of both.",
         rows=True,
     )
-    target_weight: npt.ArrayLike | str | None = option(
+    target_weight: Any = option(
         None,
         "array of shape (M,) or str, optional",
         "The weights of the target's rows, or the name of its column of weights.",
@@ -267,12 +267,12 @@ class PointsOptions(Options):
     @property
     def moves(self) -> bool:
         """Whether points leave their rows."""
-        return not (isinstance(self.move, (bool, np.bool_)) and not self.move)
+        return self.move is not False
 
     @property
     def precomputed(self) -> bool:
         """Whether X is the matrix of similarities."""
-        return isinstance(self.similarity, str) and self.similarity == "precomputed"
+        return bool(self.similarity == "precomputed")
 
     def check(self) -> None:
         """Refuse options that contradict each other."""
@@ -294,13 +294,11 @@ class PointsOptions(Options):
             words = f"target_weight needs a target: the weights of the rows of X are {own}"
             raise InvalidInput(words, "target_weight", [own])
         if self.precomputed:
-            rows = {"target": self.target is not None, "standardize": self.standardize is True}
-            rows |= {"columns": self.columns is not None, "missing": self.missing != "error"}
-            for name in (name for name, asked in rows.items() if asked):
-                words = f"{name} needs rows to compare, got similarity='precomputed'"
-                raise InvalidInput(words, name)
-        smooth = isinstance(self.similarity, str) and self.similarity in SMOOTH
-        if self.moves and not smooth:
+            about_rows = ["target", "columns", "missing"]
+            if self.standardize is True:
+                about_rows.append("standardize")
+            self.refuse(*about_rows, road="similarity='precomputed': it needs rows")
+        if self.moves and self.similarity not in SMOOTH:
             name = "a function" if callable(self.similarity) else repr(self.similarity)
             raise InvalidInput(f"move needs a smooth similarity ({', '.join(SMOOTH)}), got {name}")
 

@@ -188,33 +188,31 @@ class PreparedRows:
         self, k: int, options: PointsOptions, rng: np.random.Generator, seed: int | None
     ) -> Answer:
         """Choose k points, and say what they are in X."""
-        if self.units is None:
-            answer = self._choose(k, options, rng)
+        entry, sample, units, limits = self.input, self.sample, self.units, self.limits
+        comparison, similarity = self.comparison, self.comparison.similarity
+        if units is not None:
+            how = limits, similarity, options, rng, self.notes
+            answer = choose_units(entry, sample, units, k, *how)
         else:
-            how = self.limits, self.comparison.similarity, options, rng, self.notes
-            answer = choose_units(self.input, self.sample, self.units, k, *how)
+            k = as_integer(k, "k", 1, len(sample.weights), "distinct rows")
+            target = target_of(sample, self.target, similarity, k, options, rng, limits)
+            rows = sample.first[target.candidates]
+            C = limits.constraint(target.F.space, min(k, len(rows)), rows, options)
+            answer = Answer.of(target, sample, C, options, rng, self.notes)
         indices, labels = answer.result.indices, index_of(self.X)
-        X = gathered(options.target) if self.input.others else self.X
+        X, start = (gathered(options.target), entry.n) if entry.others else (self.X, 0)
+        mine = entry.kept >= start
         result = replace(
             answer.result,
             rows=None if options.precomputed else take_rows(self.X, indices),
             labels=None if labels is None else labels[indices],
-            compared=None if options.precomputed else self.comparison,
-            source=Source.of(X, self.input, self.comparison),
+            compared=None if options.precomputed else comparison,
+            source=Source(X, entry.kept[mine] - start, entry.weights[mine], comparison),
             seed=seed,
         )
         if options.moves:
             result = move_points(result, answer.solution, answer.target, self, options, rng)
         return answer._replace(result=replace(result, seconds=options.deadline.elapsed()))
-
-    def _choose(self, k: int, options: PointsOptions, rng: np.random.Generator) -> Answer:
-        """Choose k rows."""
-        sample, similarity = self.sample, self.comparison.similarity
-        k = as_integer(k, "k", 1, len(sample.weights), "distinct rows")
-        target = target_of(sample, self.target, similarity, k, options, rng, self.limits)
-        rows = sample.first[target.candidates]
-        C = self.limits.constraint(target.F.space, min(k, len(rows)), rows, options)
-        return Answer.of(target, sample, C, options, rng, self.notes)
 
 
 def prepare(

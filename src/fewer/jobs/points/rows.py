@@ -25,9 +25,8 @@ from ...distances import row_slices
 from ...lazy_rows import as_rows, some_rows
 from ...similarity import require_semidefinite
 from ...tables.column import Column, Table, below, below_array, refuse_missing, role
-from ...tables.encode import Encoding, encoded
 from ...tables.frames import height, is_table
-from ...tables.schema import RULES, Schema
+from ...tables.schema import RULES, Encoding, Schema, encoded
 from ...tables.source import Block
 from .options import SPARSE, PointsOptions
 

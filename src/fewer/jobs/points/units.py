@@ -6,7 +6,6 @@ the mean similarities H_uv between the rows of u and v, and t_u the share of uni
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +17,7 @@ from ...objectives.mmd import MMD, OutOfTime, own_tiles, spans, spread, tile_sha
 from ...similarity import Similarity
 from ...spaces import Atoms
 from ...text import visible
-from .limits import Limits
+from .limits import Limits, ranks_in_groups
 from .options import PointsOptions
 from .rows import RowInput, Sample
 from .target import (
@@ -74,15 +73,9 @@ def choose_units(
     answer = Answer.of(target, of_units, C, options, rng, notes)
     picks, weights = answer.result.indices, np.asarray(answer.result.weights)
     rows, of_rows = rows_of_units(entry, units, picks, weights)
-    names = names_of_units(units)[picks]
+    names = np.asarray(units.names)[picks]
     result = replace(answer.result, indices=rows, weights=of_rows, table=None)
     return answer._replace(result=replace(result, units=names, unit_weights=weights))
-
-
-def names_of_units(units: Groups) -> Any:
-    """Return what the units are called, (G,)."""
-    names = np.asarray(units.names)
-    return np.array(units.names, object) if names.dtype.kind == "O" else names
 
 
 def limits_of_units(limits: Limits, units: Groups) -> Limits:
@@ -93,7 +86,7 @@ def limits_of_units(limits: Limits, units: Groups) -> Limits:
         each[units.codes] = groups.codes
         differ = np.flatnonzero(each[units.codes] != groups.codes)
         if differ.size:
-            name = visible(names_of_units(units)[units.codes[differ[0]]])
+            name = visible(units.names[units.codes[differ[0]]])
             raise InvalidInput(
                 f"groups must be the same for all rows of a unit, but differs within {name}"
             )
@@ -118,9 +111,7 @@ def compared_units(
     if len(kept) > count:
         each = max(count // len(some), 1)
         order = rng.permutation(kept)
-        order = order[np.argsort(unit[order], kind="stable")]
-        rank = np.arange(len(order)) - np.searchsorted(unit[order], unit[order])
-        kept = np.sort(order[rank < each])
+        kept = np.sort(order[ranks_in_groups(unit[order]) < each])
         rows = f"at most {each} rows of each, {len(kept)} of {len(unit)}"
         notes.append(f"mean similarities of units are those of {rows}, drawn at random")
     return some, kept, "; ".join([*notes, "the value is an estimate"]) if notes else ""

@@ -13,9 +13,8 @@ from ...solvers.minimize import minimize
 from ...tables.prices import resemble_prices
 from ...tables.source import source_of
 from ..bins.options import BinsOptions
-from .blocks import terms_summary
 from .options import TermsOptions
-from .tracking import Tracked
+from .tracking import Tracked, terms_summary
 
 PRICES = "X and y look like prices in order of time: returns='simple' tracks their returns instead"
 """The note on numbers that are positive, steady, and badly tracked."""

@@ -1,4 +1,4 @@
-"""What terms is asked about: candidate columns and a target, from a table or arrays, in numbers without gaps."""
+"""What terms is asked about: candidate columns and a target in numbers without gaps, or their triangular factor."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,16 +8,29 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..._validation import Fix, Indices, InvalidInput, Vector, as_numbers, as_units, gathered, shown
+from ..._validation import (
+    Fix,
+    Indices,
+    InvalidInput,
+    Vector,
+    as_numbers,
+    as_units,
+    as_vector,
+    gathered,
+    shown,
+)
 from ...constraints.groups import Groups
+from ...objectives.factor import merged_factors, rooted_rows, triangular_factor
+from ...options import IN_BLOCKS
+from ...row_blocks import canonical_rows
 from ...tables.column import (
     Column,
     Table,
     columns_of,
+    dropped_note,
     filled_note,
     numbers_of_column,
     objects,
-    role_values,
 )
 from ...tables.frames import (
     aligned,
@@ -27,24 +40,30 @@ from ...tables.frames import (
     known_name,
     positions,
     refuse_twins,
+    width,
 )
 from ...tables.prices import PRICE_FIXES, Panel, time_order
 from ...tables.schema import MEDIANS, Schema, left_out
+from ...tables.source import Block, Source
+from ...threads import own_threads
 from .options import TermsOptions
 
 RULES = ("error", "drop", "impute", "ffill")
 """What is done about missing values."""
+HEAD_ROWS = 1024
+"""Rows by which columns are known."""
+MAX_FACTOR_COLUMNS = 4096
+"""Columns up to which X in blocks is factored; wider ones are refused."""
 
 
-def terms_schema(
-    X: Any, options: TermsOptions, roles: dict[str, Any], taken: Sequence[Any] = ()
-) -> Schema:
-    """Decide which columns of X are candidates: those of numbers that are neither excluded nor `taken` otherwise."""
-    without = list(taken)
+def terms_schema(X: Any, options: TermsOptions, y: Any) -> Schema:
+    """Decide which columns of X are candidates: those of numbers that are not excluded and have no role."""
+    without = []
     if is_table(X) or isinstance(X, Table):
         names = Table.of(X).names
         without += [names[i] for i in positions(options.exclude, names, "exclude")]
         without += [] if options.date is None else [known_name(options.date, names, "date")]
+    roles = {"y": y, "sample_weight": options.sample_weight}
     how: dict[str, Any] = {"rules": RULES, "reason": not_numbers, "without": without}
     return Schema.of(X, None, roles, options.missing, **how)
 
@@ -80,8 +99,8 @@ class Tracked:
     """Numbers X (r, n) that are to track y (r,), and what was asked about their columns.
 
     Columns are those of the table, in its order; the ones that hold no numbers, and y itself, are
-    zero and excluded. `rows` (r,) are the table's rows in use and `dates` their instants, where
-    they are known. `refused` are columns that could be held, were they not excluded.
+    zero and excluded. `dates` (r,) are the instants of the rows, where they are known. `refused` are
+    columns that could be held, were they not excluded.
     """
 
     X: Any
@@ -91,7 +110,6 @@ class Tracked:
     exclude: Any = ()
     groups: Any = None
     sample_weight: Any = None
-    rows: Indices | None = None
     dates: Vector | None = None
     note: str = ""
     refused: Any = ()
@@ -103,43 +121,60 @@ class Tracked:
         Arrays without prices and gaps pass as they are.
         """
         X = gathered(X)
-        weight, weight_place = role_values(X, options.sample_weight, "sample_weight")
+        weight = options.sample_weight
         if not is_table(X):
             if options.date is not None:
                 raise InvalidInput(f"date names a column of a table, but X is {type(X).__name__}")
             if options.returns is None and options.missing == "error":
                 return cls(X, y, None, options.include, options.exclude, options.groups, weight)
         table = Table.of(X.toarray() if sp.issparse(X) else X)
-        names, columns = table.names, table.columns
-        refuse_twins(names)
-        is_name = isinstance(y, str) or (isinstance(y, tuple) and y in names)
-        target = names.index(known_name(y, names, "y")) if is_name else None
-        if target is not None:
-            y = numbers_of_column(columns[target], "y")
-        taken = [names[i] for i in (target, weight_place) if i is not None]
-        schema = terms_schema(table, options, {}, taken)
-        excluded = positions(options.exclude, names, "exclude")
-        refused = [i for i in excluded if columns[i].kind in ("number", "boolean") and i != target]
+        refuse_twins(table.names)
+        schema = terms_schema(table, options, y)
+        columns, _, roles = schema.split(table)
+        if "y" in roles:
+            target = numbers_of_column(roles["y"], "y")
+        else:
+            target = _vector(aligned(y, X), "y", table.rows)
+        if "sample_weight" in roles:
+            weight = numbers_of_column(roles["sample_weight"], "sample_weight")
+        elif weight is not None:
+            weight = _vector(aligned(weight, X, "sample_weight"), "sample_weight", table.rows)
+        words = [f"column {shown(column.name)}" for column in columns]
+        words += ["y"] * (target.size // table.rows)
+        values = np.column_stack([*(column.values for column in columns), target])
+        panel = Panel(values, words, np.arange(table.rows), index_of(X))
+        order = None
+        if is_table(X) and (options.date is not None or options.returns is not None):
+            order = time_order(X, options.date)
+        notes = list(schema.notes)
+        if order is not None:
+            panel = panel.take(order.rows)
+            notes += [] if options.date is not None else [f"sorted the rows by {shown(order.name)}"]
+        p = len(columns)
+        gaps = np.isnan(panel.values)
+        fixes = ["drop"] if gaps[:, p:].any() else ["drop", "impute"]
+        if options.missing == "impute":
+            panel.values[:, :p] = _imputed(panel.values[:, :p], schema.names)
+            counts = dict(zip(schema.names, gaps[:, :p].sum(axis=0).tolist(), strict=True))
+            notes.append(filled_note(counts, MEDIANS))
+        panel = panel.without_gaps(options.missing, PRICE_FIXES if options.returns else fixes)
+        if options.returns is not None:
+            panel = panel.returns(options.returns)
+        kept = panel.rows
+        excluded = positions(options.exclude, table.names, "exclude")
+        able = [table.columns[i].kind in ("number", "boolean") for i in excluded]
+        free = [table.names[i] not in schema.roles.values() for i in excluded]
         data = cls.of_columns(
             schema,
-            np.column_stack([column.values for column in schema.columns(table)]),
-            _vector(aligned(y, X), "y", table.rows),
+            panel.values[:, :p],
+            np.ascontiguousarray(panel.values[:, p:]).reshape(-1, *target.shape[1:]),
             options,
-            sample_weight=None if weight is None else _vector(weight, "sample_weight", table.rows),
-            note="; ".join(schema.notes),
-            refused=np.array(refused, np.int64),
+            sample_weight=None if weight is None else weight[kept],
+            dates=None if order is None else order.dates[kept],
+            note="; ".join(filter(None, [*notes, panel.note])),
+            refused=excluded[np.logical_and(able, free)],
         )
-        order = None
-        if not is_table(X):
-            data = replace(data, names=None)
-        elif options.date is not None or options.returns is not None:
-            order = time_order(X, options.date)
-        if order is not None:
-            data = replace(data, dates=order.dates)
-            words = f"sorted the rows by {shown(order.name)}"
-            data = data.noted("" if options.date is not None else words)
-        rows = None if order is None else order.rows
-        return data.cleaned(np.array(schema.places), options, rows, index_of(X))
+        return data if is_table(X) else replace(data, names=None)
 
     @classmethod
     def of_columns(
@@ -156,70 +191,16 @@ class Tracked:
                 f"include: the column {shown(names[clash[0]])} holds no candidate's numbers"
             )
         candidates = np.setdiff1d(places, excluded)
+        groups = group_codes(options.groups, names, candidates, more["refused"])
+        X = np.zeros((len(numbers), n))
+        X[:, places] = numbers
         exclude = np.setdiff1d(np.arange(n), candidates)
-        X = numbers
-        if len(places) < n:
-            X = np.zeros((len(numbers), n))
-            X[:, places] = numbers
-        return cls(
-            X,
-            y,
-            names,
-            include,
-            exclude,
-            group_codes(options.groups, names, candidates, more.get("refused", ())),
-            **more,
-        )
-
-    def cleaned(
-        self,
-        places: Indices,
-        options: TermsOptions,
-        rows: Indices | None = None,
-        labels: Any = None,
-    ) -> "Tracked":
-        """Return the rows in order, without gaps in the columns at `places`, as returns where they are prices.
-
-        `rows` are those of the table in order of time, `labels` those of its index.
-        """
-        values, p = np.column_stack([self.X[:, places], self.y]), len(places)
-        gaps = np.isnan(values)
-        if options.returns is None and not gaps.any():
-            return self if rows is None else self.of_rows(rows)
-        rows = np.arange(len(values)) if rows is None else rows
-        values, gaps = values[rows], gaps[rows]
-        names = range(self.X.shape[1]) if self.names is None else self.names
-        names = [names[i] for i in places]
-        fixes, note = ["drop", "impute"], ""
-        if options.returns is not None:
-            fixes = [*PRICE_FIXES]
-        elif gaps[:, p:].any():
-            fixes = ["drop"]
-        if options.missing == "impute":
-            values[:, :p] = _imputed(values[:, :p], names)
-            counts = dict(zip(names, gaps[:, :p].sum(axis=0).tolist(), strict=True))
-            note = filled_note(counts, MEDIANS)
-        words = [*(f"column {shown(name)}" for name in names), *["y"] * (values.shape[1] - p)]
-        panel = Panel(values, words, rows, labels).without_gaps(options.missing, fixes)
-        if options.returns is not None:
-            panel = panel.returns(options.returns)
-        data = self.of_rows(panel.rows).noted(note).noted(panel.note)
-        X = np.zeros(data.X.shape)
-        X[:, places] = panel.values[:, :p]
-        y = np.ascontiguousarray(panel.values[:, p:]).reshape(data.y.shape)
-        return replace(data, X=X, y=y)
+        return cls(X, y, names, include, exclude, groups, **more)
 
     def of_rows(self, rows: Any) -> "Tracked":
         """Return some of the rows."""
-        old: dict[str, Any] = {
-            "X": self.X,
-            "y": self.y,
-            "sample_weight": self.sample_weight,
-            "rows": np.arange(len(self.y)) if self.rows is None else self.rows,
-            "dates": self.dates,
-        }
-        new = {name: values[rows] for name, values in old.items() if values is not None}
-        return replace(self, **new)
+        every = {name: getattr(self, name) for name in ("X", "y", "sample_weight", "dates")}
+        return replace(self, **{name: x[rows] for name, x in every.items() if x is not None})
 
     def of_features(self) -> "Tracked":
         """Return the columns of a table that hold numbers, without target, weights and dates.
@@ -241,10 +222,6 @@ class Tracked:
             groups=None if groups is None else Groups(groups.codes[places], groups.names),
             refused=exclude,
         )
-
-    def noted(self, note: str) -> "Tracked":
-        """Return the data with one more note."""
-        return replace(self, note="; ".join(filter(None, (self.note, note))))
 
     def candidates(self, n: int) -> int:
         """Return how many of n columns may be held."""
@@ -279,3 +256,77 @@ def _imputed(columns: Vector, names: Sequence[Any]) -> Vector:
         name = names[int(empty.argmax())]
         raise InvalidInput(f"column {shown(name)} has no values at all; exclude it")
     return np.where(gaps, np.nanmedian(columns, axis=0), columns)
+
+
+@dataclass(frozen=True, eq=False)
+class TermsSummary:
+    """R (at most n + 1, n + 1) of [X y], with rows multiplied by the roots of their weights.
+
+    ‖X q - y‖² = ‖R_X q - r_y‖² for [X y] = Q R, and R of two blocks is the factor of one R below the
+    other. The Gram matrix would do as well, but squares the condition number.
+    """
+
+    factor: Vector
+    schema: Schema
+    rows: int
+    dropped: int = 0
+    job = "terms"
+    exact = True
+
+    @classmethod
+    def of(cls, block: Block, schema: Schema) -> "TermsSummary":
+        """Compute the factor of a block."""
+        read = schema.read(block)
+        X = read.numbers.toarray() if sp.issparse(read.numbers) else read.numbers
+        if read.y is None:
+            raise InvalidInput(
+                "terms needs a target: give y, blocks (X, y), or the name of a column"
+            )
+        if X.shape[1] > MAX_FACTOR_COLUMNS:
+            raise InvalidInput(
+                f"more than {MAX_FACTOR_COLUMNS} columns are not for data in blocks, got"
+                f" {X.shape[1]}; raise max_memory so that half of it holds them, or give some of"
+                " the columns"
+            )
+        y = as_vector(read.y, (len(X),), "y")
+        roots = None if read.weight is None else np.sqrt(read.weight)
+        factor = triangular_factor(rooted_rows(X, y, roots))
+        if not np.isfinite(factor).all():
+            raise InvalidInput(
+                "X or y holds numbers too large to be squared in blocks; divide them by a power"
+                " of ten"
+            )
+        return cls(factor, schema, read.size, read.size - len(X))
+
+    @classmethod
+    def merged(cls, parts: Sequence["TermsSummary"]) -> "TermsSummary":
+        """Compute the factor of several blocks."""
+        if len({part.factor.shape[1] for part in parts}) > 1:
+            raise InvalidInput(f"all blocks must have {parts[0].factor.shape[1] - 1} columns")
+        rows, dropped = sum(part.rows for part in parts), sum(part.dropped for part in parts)
+        return replace(
+            parts[0],
+            factor=merged_factors([part.factor for part in parts]),
+            rows=rows,
+            dropped=dropped,
+        )
+
+    def tracked(self, options: TermsOptions) -> Tracked:
+        """Return the small problem with the same errors."""
+        X, y, schema = self.factor[:, :-1], self.factor[:, -1], self.schema
+        notes = [*schema.notes, schema.note, dropped_note(self.dropped, self.rows)]
+        note = "; ".join(filter(None, notes))
+        if not schema.named:
+            return Tracked(X, y, None, options.include, options.exclude, options.groups, note=note)
+        excluded = positions(options.exclude, list(schema.table), "exclude")
+        return Tracked.of_columns(schema, X, y, options, note=note, refused=excluded)
+
+
+def terms_summary(source: Source, y: Any, options: TermsOptions) -> TermsSummary:
+    """Compute the triangular factor of [X y] of rows in blocks."""
+    options.refuse("loss", "returns", "date", road=IN_BLOCKS)
+    head = source.head(HEAD_ROWS).X
+    rows = canonical_rows(width(head))
+    schema = terms_schema(head, options, y).filled(source, "terms", rows)
+    with own_threads():  # panels are too small for several
+        return source.fold("terms-1", TermsSummary.of, schema, TermsSummary.merged, rows)

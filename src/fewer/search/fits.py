@@ -1,6 +1,7 @@
-"""The best weights on a support of a quadratic, and which units look promising."""
+"""The best weights on a support of a quadratic, which units look promising, and the path that searches start from."""
 
-from collections.abc import Generator
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,17 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import Indices, Vector
-from ..active_set import box_weights
+from ..active_set import box_weights, climb
 from ..constraints.conditions import Conditioned, Conditions
 from ..deadline import Deadline
 from ..programmes import quadratic_programme
-from ..protocols import Quadratic
-from ..rules import Rules
+from ..protocols import Quadratic, slope_error
+from ..rules import NO_UNITS, Rules
 
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-NONE = np.empty(0, np.int64)
 NEARLY_ZERO = 1e-8
 """The share of the constant term below which F has lost half of its digits."""
 SLACK, MET = 1e-12, 1e-12
@@ -26,6 +26,23 @@ SLACK, MET = 1e-12, 1e-12
 EPS = float(np.finfo(float).eps)
 MULTIPLICATIONS_PER_SECOND, NEGLIGIBLE_SECONDS = 1e9, 0.1
 """Multiplications in a second, about, and how many seconds are no matter."""
+WIDTH = 32
+"""Units listed at each look at all slopes."""
+SHARE = 0.8
+"""The list is renewed when its steepest slope falls below this share of what it was."""
+REACHED = 1e-20
+"""Relative value at which the target counts as reached."""
+CLOSED = 1e-9
+"""Relative gain of the relaxation below which its bound is as good as it gets."""
+MAX_UNITS_OF_FURTHER_START = 350
+"""Units up to which one more point of the path is worth its time."""
+FIRST_UNITS = 64
+"""Units looked at for a first answer."""
+MAX_SUM_ERROR = 0.15
+"""How far from one the weights of the path without the sum constraint may sum before the other path
+is tried."""
+POINTLESS = 1e-2
+"""Share of the first value below which no bound is worth having."""
 
 
 class Fit(NamedTuple):
@@ -47,8 +64,17 @@ class Fit(NamedTuple):
         return spread(self.units, self.weights, size)
 
 
-Answers = Generator[Fit | None, None, None]
-"""What growing and improving yield: a better answer, or nothing (a chance to stop)."""
+class Relaxed(NamedTuple):
+    """The minimum over some units without a limit on their number: p, F there, and a lower bound on F over them.
+
+    p is None where no weights are feasible (the bound is infinite) or none were found.
+    """
+
+    units: Indices
+    p: Vector | None
+    value: float
+    bound: float
+    fit: Fit | None = None
 
 
 def spread(units: Indices, weights: Vector, size: int) -> Vector:
@@ -212,7 +238,7 @@ def line_gains(problem: Quadratic, fit: Fit) -> Vector:
     """
     units, weights = fit.units, fit.weights
     slopes = problem.slopes(units, weights)
-    image = problem.slopes(NONE, np.empty(0)) - slopes
+    image = problem.slopes(NO_UNITS, np.empty(0)) - slopes
     diagonal = problem.diagonal
     curvature = np.maximum(diagonal - 2.0 * image + weights @ image[units], EPS * diagonal)
     slopes -= 0.5 * fit.price
@@ -243,3 +269,148 @@ def feasible_support(
     slopes[units] = -np.inf
     rest = steepest_units(slopes, problem.space.size)
     return rules.fitting(np.concatenate([units, rest]), len(units) + rules.lacking(units))
+
+
+Path = tuple[Indices, Vector]
+"""Units and their weights, heaviest first."""
+
+
+def stopped(walk: Iterator[Path], deadline: Deadline) -> Path:
+    """Where a walk ends, or stands when the time is over."""
+    for path in walk:  # noqa: B007 - the last one is what is asked for
+        if deadline.passed:
+            break
+    return path
+
+
+def walked(
+    problem: Quadratic,
+    rules: Rules,
+    limit: int,
+    summed: bool,
+    begin: Path | None = None,
+) -> Iterator[Path]:
+    """The active-set path of min F over q >= 0 (and Σq = 1 if `summed`), from zero, up to `limit` units.
+
+    Yields where it stands before each look at all slopes, and where it ends. `begin` goes on where
+    an earlier call ended.
+
+    One look at all n slopes lists the WIDTH steepest units; the path goes on among those until
+    their slopes fall to SHARE of the first. It ends where F falls no more: units may enter that
+    depend on those held and get no weight. The path without the sum constraint finds the support
+    where b is nearly reachable; it stands still where b points away from all columns, and the
+    summed one does not. Source: Lawson & Hanson 1974; partial pricing as in the simplex method.
+    """
+    units, weights = (NO_UNITS, np.empty(0)) if begin is None else begin
+    if summed and not len(units):
+        values = problem.diagonal - 2.0 * problem.slopes(units, weights)
+        values[~rules.open] = np.inf
+        units, weights = np.array([int(np.argmin(values))]), np.ones(1)
+    entered, before = 1, np.inf
+    while entered and len(units) < limit:
+        slopes = problem.slopes(units, weights)
+        yield heaviest_first(units, weights)
+        level = float(weights @ slopes[units]) if summed else 0.0
+        slopes[~rules.open] = slopes[units] = -np.inf
+        slopes[slopes <= level] = -np.inf
+        listed = np.concatenate([units, steepest_units(slopes, WIDTH)])
+        if len(listed) == len(units):
+            break
+        H = np.ascontiguousarray(problem.cross(listed, listed))
+        start = np.concatenate([weights, np.zeros(len(listed) - len(units))])
+        sigma = float(H.diagonal().max()) if summed else 0.0
+        c = np.ascontiguousarray(problem.linear(listed))
+        w, entered = climb(H, c, sigma, start, limit, SHARE)
+        units, weights = listed[w != 0.0], w[w != 0.0]
+        value = problem.value_at(units, weights)
+        if value <= REACHED * abs(problem.constant) or not value < before:
+            break
+        before = value
+    yield heaviest_first(units, weights)
+
+
+def heaviest_first(units: Indices, weights: Vector) -> Path:
+    """Units and their weights, heaviest first."""
+    order = np.argsort(-weights, kind="stable")
+    return units[order], weights[order]
+
+
+def first_answer(problem: Quadratic, rules: Rules) -> Fit:
+    """The best weights on units near the target among a few that are evenly spread: quick, however many there are."""
+    fewest, most = rules.sizes
+    listed = np.flatnonzero(rules.open)
+    some = np.linspace(0, len(listed) - 1, max(FIRST_UNITS, 2 * fewest)).astype(np.int64)
+    units = np.union1d(listed[some], rules.include)
+    nearest = units[np.argsort(np.diag(target_gram(problem, units, units)))]
+    size = max(fewest, min(most, FIRST_UNITS // 2))
+    return refitted(problem, rules, feasible_support(problem, rules, nearest, size))
+
+
+def path_supports(problem: Quadratic, rules: Rules) -> Iterator[tuple[bool, Indices] | None]:
+    """Supports from the path without the sum constraint: at k units, from there a sixth further with it, and without.
+
+    Each is the k heaviest units of where the path stands. Where it ends early, or its weights do
+    not nearly sum to one, also from the path with the constraint from the beginning. Whenever the
+    first path has doubled, where it stands (False); the others are True, and None is a pause.
+    """
+    k, size = rules.sizes[1], FIRST_UNITS
+    more, free = k + max(16, k // 6), (NO_UNITS, np.empty(0))
+    for free in walked(problem, rules, k, summed=False):
+        doubled = len(free[0]) >= size
+        size = 2 * len(free[0]) if doubled else size
+        yield (False, feasible_support(problem, rules, free[0])) if doubled else None
+    yield True, feasible_support(problem, rules, free[0])
+    further: list[tuple[bool, Path | None]] = []
+    if len(free[0]):
+        loose = replace(rules, min_weight=0.0, max_weight=1.0)
+        first = refitted(problem, loose, np.sort(free[0]))
+        further.append((True, (first.units, first.weights)))
+    if len(free[0]) == k and k <= MAX_UNITS_OF_FURTHER_START:
+        further.append((False, free))
+    if len(free[0]) < k or abs(free[1].sum() - 1.0) > MAX_SUM_ERROR:
+        further.append((True, None))
+    for summed, begin in further:
+        for path in walked(problem, rules, more, summed, begin):
+            free = path
+            yield None
+        yield True, feasible_support(problem, rules, free[0])
+
+
+def simplex_bound(problem: Any, rules: Rules, fit: Fit) -> float:
+    """A lower bound on F over all weights of sum one on the open units, none above max_weight: whatever their number.
+
+    F is a squared distance ‖r‖² to a target t, and <r, t - Ap> >= m = F(q) - max_p (pᵀs - qᵀs) for
+    every such p: all of them lie beyond a plane at distance m / ‖r‖, so m² / F(q) <= F where m > 0.
+    The best p fills the steepest units.
+    """
+    units, weights, value = fit.units, fit.weights, fit.value
+    slopes = problem.slopes(units, weights)
+    full = int(1.0 / rules.max_weight)
+    steepest = steepest_units(np.where(rules.open, slopes, -np.inf), full + 1)
+    shares = np.full(len(steepest), min(rules.max_weight, 1.0))
+    shares[full:] = max(1.0 - full * rules.max_weight, 0.0)
+    margin = (
+        value
+        - float(shares @ slopes[steepest] - weights @ slopes[units])
+        - 2.0 * slope_error(problem, value)
+    )
+    return margin * (margin / value) if margin > 0.0 and value > 0.0 else 0.0
+
+
+def relaxed_bounds(problem: Quadratic, rules: Rules, begin: Path) -> Iterator[float | None]:
+    """Lower bounds on F over the whole simplex, better and better, from the path with the sum constraint.
+
+    Ends where the bound is reached, or where it would say little. `begin`: sorted units, and the
+    best weights on them without bounds. None is a pause.
+    """
+    units, weights = begin
+    value = first = problem.value_at(units, weights)
+    while value > POINTLESS * first:
+        yield simplex_bound(problem, rules, Fit(units, weights, value))
+        before = value
+        for path in walked(problem, rules, len(units) + WIDTH, True, (units, weights)):
+            units, weights = path
+            yield None
+        value = problem.value_at(units, weights)
+        if value > (1.0 - CLOSED) * before:
+            return
