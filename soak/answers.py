@@ -180,9 +180,7 @@ def points_trial(rng: Generator) -> Trial:
     kind, X = rows(rng)
     N = len(X)
     single = rng.random() < 0.25
-    size = 1.0 if name in ("hamming", "function") else scale(rng, narrow=single)
-    if name in ("rbf", "precomputed") and not 1e-150 < size < 1e150:
-        size = 1.0  # no number is a bandwidth for such rows
+    size = 1.0 if name in ("hamming", "function") else scale(rng, narrow=True)
     X = (X * size).astype(np.float32 if single else np.float64)
     if name == "hamming":
         X = np.abs(X % 3).astype(int).astype(X.dtype)

@@ -124,14 +124,6 @@ def test_singular_matrices(kind):
             assert_optimal(H, c, w)
 
 
-@pytest.mark.parametrize("factor", [1e-100, 1e-12, 1e12, 1e100])
-def test_scale_does_not_matter(factor):
-    _, _, H, c = sparse_problem(200, 80, seed=2)
-    w = solve(H, c)
-    scaled = solve(factor * H, factor * c)
-    np.testing.assert_allclose(scaled, w, rtol=0.0, atol=1e-13)
-
-
 @pytest.mark.parametrize("outlier", [1e3, 1e6, 1e10])
 def test_long_columns_do_not_spoil_short_ones(outlier):
     A, target, _, _ = sparse_problem(200, 60, seed=3)
@@ -141,16 +133,6 @@ def test_long_columns_do_not_spoil_short_ones(outlier):
         w = solve(H, c, start_of(kind, 60, None))
         slack = (H @ w - c - w @ (H @ w - c)) / np.sqrt(np.diag(H))
         assert slack.min() > -1e-12 * np.linalg.norm(target)
-
-
-@pytest.mark.parametrize(("offset", "tolerance"), [(1e2, 1e-9), (1e4, 1e-5), (1e6, 1e-1)])
-def test_common_offset_costs_only_the_digits_lost_in_the_gram(offset, tolerance):
-    A, target, H, c = sparse_problem(300, 100, seed=4)
-    w = solve(H, c)
-    shift = offset * np.random.default_rng(0).standard_normal((300, 1))
-    far = A + shift
-    v = solve(far.T @ far, far.T @ (target + shift[:, 0]))
-    assert np.abs(v - w).max() <= tolerance
 
 
 @pytest.mark.parametrize("spread", [1e-3, 1e-6, 1e-7, 1e-8, 1e-12])

@@ -67,7 +67,7 @@ def test_dims_refuses_half_a_budget(tmp_path):
     _, err = run("dims wide.csv --budget 2", cwd=files, code=2)
     assert "--budget is what may be spent on --costs" in err
     _, err = run("dims wide.csv --budget 2 -k 2 --costs costs.csv", cwd=files, code=2)
-    assert "give k or budget: how much may be chosen, got both" in err
+    assert "give k, or costs and budget: how much may be chosen, got both" in err
     _, err = run("dims wide.csv --budget 2 --path 2,3", cwd=files, code=2)
     assert "--budget is what may be spent on --costs" in err
     _, err = run("dims wide.csv -k 2 --costs costs.csv", cwd=files, code=2)

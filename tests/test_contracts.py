@@ -81,19 +81,6 @@ def test_time_limit_is_kept(case, monkeypatch):
     assert C.contains(result.p)
 
 
-@each(PAIRS)
-def test_projection_is_near_and_feasible(case):
-    _, _, C = case
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        v = rng.standard_normal(C.space.size)
-        kept = v.copy()
-        p = C.project(v)
-        assert np.array_equal(v, kept)
-        assert C.contains(p, 1e-12)
-        assert p.min() >= 0
-
-
 def spread(space, rng):
     """A distribution without tiny entries, where finite differences are accurate."""
     p = rng.random(space.size) + 0.5
@@ -114,24 +101,3 @@ def test_gradient_equals_finite_differences(space, objective):
         h = 1e-6
         slope = (F.value(p + h * phi) - F.value(p - h * phi)) / (2 * h)
         assert F.gradient(p) @ phi == pytest.approx(slope, rel=1e-5, abs=1e-7)
-
-
-@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_smoothness_bounds_the_curvature(space, objective):
-    F = OBJECTIVES[objective](space)
-    rng = np.random.default_rng(2)
-    for _ in range(20):
-        p, q = rng.dirichlet(np.ones(space.size), 2)
-        above = F.value(p) + F.gradient(p) @ (q - p) + F.smoothness / 2 * ((q - p) ** 2).sum()
-        assert F.value(q) <= above + 1e-12 * (1 + abs(above))
-
-
-@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_convexity_along_segments(space, objective):
-    F = OBJECTIVES[objective](space)
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        p, q = rng.dirichlet(np.ones(space.size), 2)
-        assert F.value((p + q) / 2) <= (F.value(p) + F.value(q)) / 2 + 1e-12

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewer import KL, L2, DimensionSparse, Lattice, States, Status, dims, exact, iht, minimize
-from fewer.datasets import baskets
-from fewer.protocols import implements
-from fewer.search.coverage import CoverageEngine, coverage_engine
-from fewer.search.engine import Branch, Engine, engine_of
+from fewer import KL, L2, DimensionSparse, Lattice, States, Status, exact, minimize
+from fewer.search.coverage import coverage_engine
+from fewer.search.engine import Branch
 
 SOLVERS = ("auto", "exact", "exchange", "greedy", "iht")
 OBJECTIVES = ("kl", "l2", "seen")
@@ -59,16 +57,6 @@ def supports(C, included=(), excluded=()):
     for size in range(C.k - len(included) + 1):
         for units in combinations(free, size):
             yield sorted([*included, *units])
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_the_engine_offers_what_solvers_ask_for(objective):
-    F, C = random_problem(1, objective)
-    engine = engine_of(F, C)
-    assert isinstance(engine, CoverageEngine)
-    assert implements(engine, Engine)
-    assert engine.support.size == 0
-    assert engine.proof_refusal == ""
 
 
 def test_without_a_cover_there_is_no_coverage_engine():
@@ -196,17 +184,6 @@ def test_branch_and_bound_beyond_all_masks(objective, n):
         assert result.status is Status.OPTIMAL
 
 
-def test_a_long_proof_ends_in_all_masks(monkeypatch):
-    monkeypatch.setattr("fewer.search.coverage.LOOKS_BEFORE_MASKS", 2)
-    X = (np.random.default_rng(3).random((400, 22)) < 0.3).astype(int)
-    F = KL(States(X), States(X).weights)
-    C = DimensionSparse(F.space, 8)
-    short = exact(F, C, rng=0)
-    monkeypatch.undo()
-    assert short.status is Status.OPTIMAL
-    assert short.value == exact(F, C, rng=0).value
-
-
 @pytest.mark.parametrize("solver", ["greedy", "exchange", "auto"])
 def test_a_face_without_states_is_left(solver):
     """Look-ahead prefers the columns that many rows lack one of.
@@ -241,71 +218,6 @@ def test_k_of_one_and_k_of_all_need_no_perturbation():
         assert result.value == pytest.approx(math.log(40 / k))
 
 
-def test_the_same_seed_gives_the_same_bits_and_the_cover_stays_as_it_is():
-    X = baskets(1500, 60, 5, rng=1)
-    seen = States(X)
-    F, C = KL(seen, seen.weights), DimensionSparse(seen, 12)
-    before = [array.copy() for array in (F.cover(12).mass, F.cover(12).indices)]
-    first, second = (minimize(F, C, "exchange", rng=3) for _ in range(2))
-    assert first.p.tobytes() == second.p.tobytes()
-    assert first.history.tobytes() == second.history.tobytes()
-    assert all(
-        (a == b).all() for a, b in zip(before, (F.cover(12).mass, F.cover(12).indices), strict=True)
-    )
-
-
-@pytest.mark.parametrize("objective", ["kl", "l2"])
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("seed", range(6))
-def test_dims_is_minimize(seed, solver, objective):
-    """Bit for bit, in value, bound, history and columns.
-
-    With weights, m = 2 and 3, and another baseline.
-    """
-    rng = np.random.default_rng(seed)
-    X = random_table(rng, n=int(rng.integers(2, 9)), m=2 + seed % 2)
-    weights = rng.random(len(X)) + 0.01 if seed % 3 else None
-    baseline = "mode" if seed % 2 else "zero"
-    k = int(rng.integers(1, X.shape[1] + 1))
-    found = dims(
-        X, k, objective=objective, sample_weight=weights, baseline=baseline, solver=solver, rng=seed
-    )
-    base = found.distribution.origin
-    moved = np.where(base == X, 0, np.where(base > X, X + 1, X))
-    seen = States(moved, weights)
-    if np.diff(seen.indptr).min() > k:
-        pytest.skip("no row fits, and dims lists the origin too")
-    space = Lattice(seen.n, seen.m)
-    q = np.zeros(space.size)
-    q[space.ravel(seen.unravel(np.arange(seen.size)))] = seen.weights
-    F = KL(seen, seen.weights) if objective == "kl" else L2(space, q)
-    twin = minimize(F, DimensionSparse(F.space, k), solver, rng=seed)
-    assert found.value == twin.value
-    assert found.bound == twin.bound
-    assert found.support.tolist() == twin.support.tolist()
-    assert found.history.tobytes() == twin.history.tobytes()
-    assert found.status is twin.status
-    if baseline == "zero":
-        np.testing.assert_allclose(
-            found.distribution.pmf(F.space.unravel(np.arange(F.space.size))), twin.p, atol=1e-12
-        )
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_dims_of_a_large_lattice_is_minimize_of_the_seen_states(solver):
-    X = baskets(300, 40, 3, rng=2)
-    found = dims(X, 6, objective="l2", solver=solver, rng=0)
-    F = L2.on_lattice(States(X))
-    twin = minimize(F, DimensionSparse(F.space, 6), solver, rng=0)
-    assert found.value == twin.value
-    assert found.bound == twin.bound
-    assert found.support.tolist() == twin.support.tolist()
-    assert found.history.tobytes() == twin.history.tobytes()
-    seen = twin.p[: F.states.size]
-    np.testing.assert_allclose(found.distribution.pmf(F.states.rows.toarray()), seen, atol=1e-14)
-    assert found.distribution.rest == pytest.approx(1.0 - seen.sum(), abs=1e-12)
-
-
 @quick
 @given(seeds)
 def test_seen_states_and_the_whole_lattice_have_the_same_distance(seed):
@@ -326,12 +238,3 @@ def test_seen_states_and_the_whole_lattice_have_the_same_distance(seed):
     if F.value(p) < math.inf:
         slope = (F.value(p + step) - F.value(p - step)) / 2.0
         assert slope == pytest.approx(F.gradient(p) @ step, abs=1e-12)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_iht_values_each_support_by_its_best_distribution(objective):
-    F, C = random_problem(11, objective, n=6)
-    result = iht(F, C, rng=0)
-    assert result.value == pytest.approx(value_of(F, C, result.support), abs=1e-12)
-    visited = {round(value_of(F, C, units), 10) for units in supports(C)}
-    assert {round(v, 10) for v in result.history[1:]} <= visited

@@ -1,15 +1,14 @@
 """dims: the job and its estimator, against enumeration, the dense lattice, and the proven optima of real data."""
 
-import itertools
 import math
 from itertools import combinations
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import Bounds, LinearConstraint, milp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewer import (
@@ -19,9 +18,9 @@ from fewer import (
     FewerDims,
     InvalidInput,
     Lattice,
+    States,
     Status,
     coverage,
-    deadline,
     dims,
     exact,
     iht,
@@ -167,22 +166,6 @@ def test_weights_equal_repeated_rows():
         assert weighted.bound == pytest.approx(repeated.bound, abs=1e-9)
 
 
-@pytest.mark.parametrize("objective", ["kl", "l2"])
-def test_time_limit_is_kept_and_the_bound_is_always_stated(objective, monkeypatch):
-    rng = np.random.default_rng(0)
-    X = (rng.random((20000, 80)) < 0.12).astype(np.int8)
-    dims(X[:200, :30], 5, objective=objective, rng=0)  # whatever has to be compiled is
-    looks = itertools.count()
-    monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: 0.01 * next(looks)))
-    for limit in (0.05, 0.5):
-        before = next(looks)
-        result = dims(X, 25, objective=objective, rng=0, time_limit=limit)
-        assert next(looks) - before <= 110 * limit + 25  # hundredths of a second, and then no more
-        assert result.bound is not None
-        assert result.bound <= result.value
-        assert result.status is Status.TIME_LIMIT
-
-
 def test_greedy_takes_the_lowest_index_where_searches_look_ahead():
     """No single item completes any order, and the empty one is complete in any case: Algorithm 3 picks items 0, 1."""
     orders = np.zeros((11, 12), int)
@@ -302,3 +285,368 @@ def test_real_data_is_proven(name, k, optimum):
     swaps = dims(X, k, solver="exchange", rng=0)
     assert math.exp(-swaps.value) >= 0.99 * optimum
     assert coverage(X, result.support) == pytest.approx(optimum, abs=1e-6)
+
+
+def loss(X, weights, columns, objective):
+    """The objective of one support, straight from its definition."""
+    states, inverse = np.unique(X, axis=0, return_inverse=True)
+    q = np.bincount(inverse.reshape(-1), weights / weights.sum())
+    inside = ~np.delete(states, columns, axis=1).any(axis=1)
+    if objective == "kl":
+        return -math.log(q[inside].sum()) if q[inside].sum() else math.inf
+    size = math.prod(int(X[:, c].max()) + 1 for c in columns)
+    return (q[~inside] ** 2).sum() + (1 - q[inside].sum()) ** 2 / size
+
+
+def supports(n, k, include, exclude):
+    free = [i for i in range(n) if i not in exclude and i not in include]
+    count = min(k - len(include), len(free))
+    return [sorted([*include, *chosen]) for chosen in combinations(free, count)]
+
+
+def case(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 8))
+    X = rng.integers(0, 4, (30, n)) * (rng.random((30, n)) < 0.35)
+    X[0] = 0
+    columns = rng.permutation(n)
+    k = int(rng.integers(1, n))
+    include = columns[: rng.integers(0, k + 1)]
+    exclude = columns[len(include) : len(include) + rng.integers(0, n - len(include))]
+    return X, rng.dirichlet(np.ones(30)), k, sorted(include.tolist()), sorted(exclude.tolist())
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+@pytest.mark.parametrize("seed", range(40))
+def test_every_solver_keeps_to_it_and_proofs_are_those_of_enumeration(seed, objective):
+    X, weights, k, include, exclude = case(seed)
+    best = min(loss(X, weights, s, objective) for s in supports(X.shape[1], k, include, exclude))
+    asked = {
+        "include": include,
+        "exclude": exclude,
+        "objective": objective,
+        "sample_weight": weights,
+    }
+    for solver in SOLVERS:
+        result = dims(X, k, solver=solver, rng=seed, **asked)
+        held = result.indices.tolist()
+        assert set(include) <= set(held)
+        assert not set(exclude) & set(held)
+        assert len(held) <= k
+        assert result.value == pytest.approx(loss(X, weights, held, objective), abs=1e-12)
+        assert result.value >= best - 1e-12
+        assert result.bound is None or result.bound <= best + 1e-9
+        if solver in ("auto", "exact"):
+            assert result.status is Status.OPTIMAL
+            assert result.value == pytest.approx(best, abs=1e-10)
+            assert result.bound == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+@pytest.mark.parametrize("seed", range(4))
+def test_branch_and_bound_equals_enumeration(seed, objective):
+    """Past 22 columns the proof is branch and bound."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (80, 30)) * (rng.random((80, 30)) < 0.06)
+    weights = np.ones(80)
+    result = dims(X, 4, objective=objective, include=[3, 7], exclude=[0, 1, 12], rng=seed)
+    every = supports(30, 4, [3, 7], [0, 1, 12])
+    assert result.value == pytest.approx(
+        min(loss(X, weights, s, objective) for s in every), abs=1e-12
+    )
+    assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+def test_nothing_left_to_choose_is_proven(objective):
+    X, weights, *_ = case(5)
+    n = X.shape[1]
+    asked = dims(X, 2, objective=objective, sample_weight=weights, include=[0, 2])
+    assert asked.indices.tolist() == [0, 2]
+    assert (
+        asked.value == asked.bound == pytest.approx(loss(X, weights, [0, 2], objective), abs=1e-12)
+    )
+    left = dims(X, n, objective=objective, sample_weight=weights, exclude=[0])
+    assert left.indices.tolist() == list(range(1, n))
+    assert left.status is Status.OPTIMAL
+
+
+def test_rows_that_none_of_the_columns_can_cover():
+    X = np.array([[1, 1, 0, 3], [1, 0, 1, 0], [1, 1, 1, 0]])
+    lost = dims(X, 2, exclude=[0])
+    assert lost.value == lost.bound == math.inf
+    assert lost.status is Status.OPTIMAL
+    squared = dims(X, 2, objective="l2", exclude=[0])
+    assert squared.indices.tolist() == [1, 3]
+    assert squared.value == pytest.approx(1 / 3 + 1 / 8)
+    assert dims(X, 1, include=[0]).value == math.inf
+
+
+def test_what_cannot_be_asked_for():
+    X = np.eye(4, dtype=int)
+    for words, asked in {
+        r"must not overlap, both hold columns \[1\]": {"include": [1], "exclude": [1, 2]},
+        "include must hold at most k = 2 columns, got 3": {"include": [0, 1, 2]},
+        "exclude must leave a column": {"exclude": range(4)},
+        r"include must be in 0\.\.3": {"include": [4]},
+    }.items():
+        with pytest.raises(InvalidInput, match=words):
+            dims(X, 2, **asked)
+
+
+FEW = np.zeros((12, 3), int)
+FEW[[0, 2, 4, 9, 9], [0, 2, 2, 1, 2]] = 1
+UNEVEN = [0.355407, 0.827581, 0.062302, 0.483135, 0.17191, 0.070982]
+UNEVEN += [0.301659, 0.65475, 0.95324, 1.0, 0.482827, 0.522975]
+TWOS, ONES = np.zeros((10, 3), int), np.zeros((10, 3), int)
+TWOS[[1, 2, 6], 1], TWOS[3, 2], TWOS[5, 1:] = 2, 2, 1
+ONES[[0, 1, 3, 5, 7], [0, 0, 0, 1, 1]] = 1
+
+
+@pytest.mark.parametrize(
+    ("X", "k", "options"),
+    [
+        (FEW, 1, {"sample_weight": UNEVEN}),
+        (TWOS, 3, {"include": [1]}),
+        (ONES, None, {"costs": [2.0, 3.0, 2.0], "budget": 7.0}),
+    ],
+)
+def test_the_value_is_that_of_the_columns_and_not_of_an_iterate_on_them(X, k, options):
+    for seed in range(4):
+        result = dims(X, k, solver="iht", rng=seed, **options)
+        share = coverage(X, result.indices, sample_weight=options.get("sample_weight"))
+        assert result.value == pytest.approx(-math.log(share), rel=1e-12, abs=1e-12)
+        assert result.value >= 0.0
+        assert result.history.min() == pytest.approx(result.value, abs=1e-12)
+
+
+def test_where_no_row_can_be_covered_the_bound_is_that_of_the_budget():
+    X = [[1, 2, 0, 0], [1, 2, 1, 0], [1, 0, 0, 0], [1, 0, 0, 3], [1, 0, 0, 0]]
+    result = dims(X, objective="l2", exclude=[0], costs=[1.0] * 4, budget=2)
+    assert result.bound == pytest.approx(result.value, rel=1e-6)
+
+
+def budget_case(seed, n_most=8):
+    """A random table with labels of units, costs and a budget."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, n_most))
+    X = rng.integers(0, 3, (30, n)) * (rng.random((30, n)) < 0.35)
+    X[0] = 0
+    labels = rng.integers(0, max(n - 2, 2), n)
+    costs = np.round(rng.uniform(0.1, 3.0, n), 1) if rng.random() < 0.7 else np.ones(n)
+    budget = float(rng.uniform(costs.min() + 0.01, costs.sum()))
+    return X, rng.dirichlet(np.ones(30)), labels, costs, budget
+
+
+def subsets(items):
+    return [chosen for size in range(len(items) + 1) for chosen in combinations(items, size)]
+
+
+def best_of(X, weights, labels, allowed, objective, include=(), exclude=()):
+    """The least loss over sets of units that are allowed, hold the units of `include` and none of `exclude`."""
+    held, never = set(labels[list(include)].tolist()), set(labels[list(exclude)].tolist())
+    found = math.inf
+    for chosen in subsets(sorted(set(labels.tolist()))):
+        if held <= set(chosen) and not never & set(chosen) and allowed(chosen):
+            found = min(found, loss(X, weights, np.flatnonzero(np.isin(labels, chosen)), objective))
+    return found
+
+
+def check_units(result, X, weights, labels, objective, best, solver):
+    held = result.indices
+    assert set(labels[held]).isdisjoint(np.delete(labels, held))  # units are whole
+    assert result.value == pytest.approx(loss(X, weights, held, objective), abs=1e-12)
+    assert result.value >= best - 1e-12
+    assert result.bound is None or result.bound <= best + 1e-9
+    if solver in ("auto", "exact"):
+        assert result.value == pytest.approx(best, abs=1e-10)
+        assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+@pytest.mark.parametrize("seed", range(20))
+def test_units_are_chosen_whole_and_best(seed, objective):
+    X, weights, labels, _, _ = budget_case(seed)
+    rng = np.random.default_rng(seed + 1000)
+    k = int(rng.integers(1, len(set(labels.tolist())) + 1))
+    columns = rng.permutation(X.shape[1])
+    include = columns[:1] if seed % 3 == 0 else columns[:0]
+    exclude = (
+        [c for c in columns[1:3] if not np.isin(labels[c], labels[include]).any()]
+        if seed % 2
+        else []
+    )
+    if len(exclude) and len(set(labels.tolist()) - set(labels[exclude].tolist())) == 0:
+        exclude = []
+    best = best_of(X, weights, labels, lambda chosen: len(chosen) <= k, objective, include, exclude)
+    asked = {
+        "include": include,
+        "exclude": exclude,
+        "sample_weight": weights,
+        "objective": objective,
+    }
+    for solver in SOLVERS if seed < 3 else SOLVERS[:-1]:
+        result = dims(X, k, units=labels, solver=solver, rng=seed, **asked)
+        assert len(result.units) <= k
+        assert sorted(result.units) == sorted(set(labels[result.indices].tolist()))
+        assert set(labels[include]) <= set(result.units)
+        assert not set(labels[exclude]) & set(result.units)
+        check_units(result, X, weights, labels, objective, best, solver)
+
+
+@pytest.mark.parametrize("objective", ["kl", "l2"])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_budget_is_kept_and_spent_best(seed, objective):
+    X, weights, labels, costs, budget = budget_case(seed)
+    labels = labels if seed % 2 else np.arange(X.shape[1])
+    cost_of = {label: costs[labels == label].sum() for label in set(labels.tolist())}
+    if min(cost_of.values()) > budget:
+        with pytest.raises(InvalidInput, match="pays for none"):
+            dims(X, budget=budget, costs=costs, units=labels)
+        return
+    best = best_of(
+        X, weights, labels, lambda some: sum(cost_of[u] for u in some) <= budget, objective
+    )
+    asked = {
+        "sample_weight": weights,
+        "objective": objective,
+        "units": labels if seed % 2 else None,
+    }
+    for solver in SOLVERS if seed < 3 else SOLVERS[:-1]:
+        result = dims(X, budget=budget, costs=costs, solver=solver, rng=seed, **asked)
+        assert costs[result.indices].sum() <= budget * (1 + 1e-9)
+        check_units(result, X, weights, labels, objective, best, solver)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_budget_with_columns_that_must_and_must_not(seed):
+    X, weights, _, costs, _ = budget_case(seed)
+    n = X.shape[1]
+    include, exclude = [0], [n - 1]
+    budget = float(costs[0] + 0.6 * costs[1:-1].sum())
+    costs[1] = 0.0  # what costs nothing is always held
+    for objective in ("kl", "l2"):
+        allowed = lambda some: costs[list(some)].sum() <= budget
+        best = best_of(X, weights, np.arange(n), allowed, objective, include, exclude)
+        asked = {
+            "include": include,
+            "exclude": exclude,
+            "sample_weight": weights,
+            "objective": objective,
+        }
+        result = dims(X, budget=budget, costs=costs, rng=seed, **asked)
+        assert 0 in result.indices
+        assert n - 1 not in result.indices
+        check_units(result, X, weights, np.arange(n), objective, best, "auto")
+
+
+def by_highs(X, costs, budget):
+    """The most rows that columns within a budget cover, by SciPy's MILP."""
+    supports, inverse = np.unique(X != 0, axis=0, return_inverse=True)
+    mass = np.bincount(inverse.reshape(-1)) / len(X)
+    n, count = X.shape[1], len(supports)
+    rows, columns = np.nonzero(supports)
+    entries = np.arange(len(rows))
+    ends = np.r_[np.ones(len(rows)), -np.ones(len(rows))]
+    rules = sp.csr_array(
+        (ends, (np.r_[entries, entries], np.r_[n + rows, columns])), shape=(len(rows), n + count)
+    )
+    spent = np.r_[costs, np.zeros(count)]
+    return -milp(
+        np.r_[np.zeros(n), -mass],
+        constraints=[LinearConstraint(rules, -np.inf, 0), LinearConstraint(spent, -np.inf, budget)],
+        integrality=np.r_[np.ones(n), np.zeros(count)],
+        bounds=Bounds(0, 1),
+        options={"mip_rel_gap": 0},
+    ).fun
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_budgets_past_all_masks_agree_with_highs(seed):
+    rng = np.random.default_rng(seed)
+    X = baskets(400, 40, 4, rng=seed).toarray()
+    costs = np.round(rng.uniform(0.5, 4.0, 40), 1)
+    result = dims(X, budget=20.0, costs=costs, rng=0)
+    assert costs[result.indices].sum() <= 20.0 + 1e-9
+    assert math.exp(-result.value) == pytest.approx(by_highs(X, costs, 20.0 + 1e-9), abs=1e-9)
+    assert result.status is Status.OPTIMAL
+    assert math.exp(-result.value) == pytest.approx(coverage(X, result.indices))
+
+
+def test_names_of_units_and_costs_by_name():
+    X = pd.DataFrame(
+        [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]], columns=list("abcd")
+    )
+    units = pd.Series({"a": "left", "b": "left", "c": "right", "d": "right"})
+    assert dims(X, 1, units=units, exclude=["left"]).labels.tolist() == ["c", "d"]
+    assert dims(X, 1, units=units, include=["d"]).units.tolist() == ["right"]
+    costs = {"left": 3.0, "c": 1.0, "d": 1.0}
+    assert dims(X, units=units, costs=costs, budget=2.5).labels.tolist() == ["c", "d"]
+    assert dims(X, budget=3, units=units, costs=costs).labels.tolist() == ["a", "b"]
+    lines = pd.DataFrame({"order": [1, 1, 2, 3, 3], "item": ["tea", "milk", "tea", "rum", "cola"]})
+    paid = {"tea": 2.0, "milk": 2.0, "rum": 1.0, "cola": 1.0}
+    assert sorted(dims(lines, costs=paid, budget=2, order="order", item="item").labels) == ["tea"]
+    bar = {"rum": "bar", "cola": "bar"}
+    assert sorted(
+        dims(lines, 1, units=bar, order="order", item="item", exclude=["tea"]).labels
+    ) == ["cola", "rum"]
+
+
+def test_units_and_costs_that_cannot_be_asked_for():
+    X = np.eye(4, dtype=int)
+    for words, asked in {
+        "budget is what may be spent on costs": {"budget": 2.0},
+        "give k, or costs and budget: how much may be chosen, got both": {
+            "k": 2,
+            "budget": 2.0,
+            "costs": np.ones(4),
+        },
+        "how much may be chosen, got neither": {},
+        r"costs must have shape \(4,\), got \(3,\)": {"budget": 2, "costs": np.ones(3)},
+        "costs must not be negative, got -1 at index 2": {"budget": 2, "costs": [1, 1, -1, 1]},
+        "a budget of 0.5 pays for none of the columns: the cheapest costs 1": {
+            "budget": 0.5,
+            "costs": np.ones(4),
+        },
+        "include costs 2 together, more than the budget of 1.5": {
+            "budget": 1.5,
+            "costs": np.ones(4),
+            "include": [0, 1],
+        },
+        "costs need a budget": {"k": 2, "costs": np.ones(4)},
+        "k must be an integer in 1..4 .columns., got 1.5": {"k": 1.5},
+        "units must have one label for each of the 4 columns": {"k": 1, "units": [0, 1]},
+        "units must have a label for each column, got None at 1": {
+            "k": 1,
+            "units": ["a", None, "a", "b"],
+        },
+        "units: there is no column 'x'": {"k": 1, "units": {"x": 1}},
+        r"k must be in 1\.\.2 \(units\), got 3": {"k": 3, "units": [0, 0, 1, 1]},
+        "both hold units \\['a'\\]": {
+            "k": 1,
+            "units": ["a", "a", "b", "b"],
+            "include": [0],
+            "exclude": [1],
+        },
+    }.items():
+        with pytest.raises(InvalidInput, match=words):
+            dims(X, **asked)
+    wide = np.eye(40, dtype=int)
+    with pytest.raises(InvalidInput, match="more than the 2\\^31"):
+        dims(wide, 1, units=np.zeros(40), objective="l2")
+
+
+def test_members_of_a_budget():
+    rng = np.random.default_rng(0)
+    for space in (Lattice(4, 2), States(rng.integers(0, 2, (12, 4)))):
+        C = DimensionSparse(space, incumbent=True, costs=[1.0, 2.0, 1.5, 0.5], budget=2.5)
+        for _ in range(20):
+            v = rng.normal(size=space.size)
+            p = C.project(v)
+            assert C.contains(p)
+            near = C.project(p, near=p)
+            assert ((near - p) ** 2).sum() < 1e-20
+    with pytest.raises(
+        InvalidInput, match="no listed state fits into the budget of 1: the cheapest costs 3"
+    ):
+        DimensionSparse(States([[1, 1]]), costs=[1.0, 2.0], budget=1.0)

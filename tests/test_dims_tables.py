@@ -300,16 +300,6 @@ def test_two_columns_tell_what_they_are():
         found(x=[1, 2], y=["a", "b"])
 
 
-def test_the_baseline_of_labels_counts_rare_states_that_were_left_out():
-    codes = np.random.default_rng(0).integers(0, 50, (3000, 6))
-    codes = np.vstack([codes, np.zeros((1500, 6), int)])
-    table = pd.DataFrame(codes, columns=list("abcdef")).assign(label=["x"] * 3000 + ["y"] * 1500)
-    blocks = [table.iloc[at] for at in np.array_split(np.arange(4500), 9)]
-    result = dims(lambda: iter(blocks), 3, max_memory=60_000)
-    assert "rare states" in result.note
-    assert result.distribution.origin.tolist() == dims(table, 3).distribution.origin.tolist()
-
-
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [

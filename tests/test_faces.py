@@ -26,8 +26,8 @@ from fewer import (
 )
 from fewer.deadline import Deadline
 from fewer.search.engine import Branch, engine_of
-from fewer.search.faces import LARGE_FACE, FaceSolver, face_best, game
-from fewer.search.search import Search, search_by_faces
+from fewer.search.faces import LARGE_FACE, FaceSolver, game
+from fewer.search.search import search_by_faces
 from grid import SPACES, gram, matrix, target
 
 
@@ -134,28 +134,6 @@ def test_a_large_face_is_searched_by_accelerated_steps():
     assert best * (1 - 1e-6) <= found.bound <= best * (1 + 1e-12)
 
 
-def test_cuts_of_one_face_bound_the_others():
-    rng = np.random.default_rng(4)
-    weights = rng.uniform(0.5, 3.0, 8)
-    solver = FaceSolver(largest_entry(Atoms(8), weights))
-    solver.best(np.arange(8))
-    before = solver.evaluations
-    bounds = [(solver._screened(face, math.inf), face) for face in faces_of(8, rng)]
-    assert solver.evaluations == before
-    assert all(bound <= 1.0 / (1.0 / weights[face]).sum() + 1e-9 for bound, face in bounds)
-    assert max(bound for bound, _ in bounds) > 0.0
-    pruned = solver.best(np.arange(4), enough=0.01)
-    assert pruned.bound >= 0.01
-
-
-def test_face_best_takes_the_closed_form_or_searches():
-    q = np.array([0.5, 0.1, 0.1, 0.3])
-    own = Functional(Atoms(4), lambda p: ((p - q) ** 2).sum(), lambda p: 2 * (p - q))
-    face = np.array([0, 3])
-    assert face_best(L2(Atoms(4), q), face).tolist() == pytest.approx([0.6, 0.0, 0.0, 0.4])
-    assert face_best(own, face).tolist() == pytest.approx([0.6, 0.0, 0.0, 0.4], abs=1e-6)
-
-
 def closed_forms():
     atoms, cube, states = SPACES["atoms"], SPACES["cube"], SPACES["states"]
     table = np.random.default_rng(3).standard_normal
@@ -226,37 +204,6 @@ def test_every_branch_is_bounded_from_below(k):
                 assert within or engine.proven <= lowest + 1e-9
 
 
-def test_ties_go_to_the_lowest_index():
-    F = L2(Atoms(5), [0.1, 0.3, 0.3, 0.3, 0.0])
-    engine = engine_for(F, SparseSimplex(F.space, 2))
-    while engine.add_best():
-        pass
-    assert engine.support.tolist() == [1, 2]
-
-
-def test_perturbations_never_raise_the_value_and_repeat_with_the_seed():
-    F = Moments(Atoms(16), matrix(SPACES["cube"]), np.ones(5))
-    paths = []
-    for _ in range(2):
-        engine, rng, values = (
-            engine_for(F, SparseSimplex(F.space, 4)),
-            np.random.default_rng(0),
-            [],
-        )
-        engine.grow(4)
-        for _ in range(10):
-            before = engine.value, engine.support.tolist()
-            stayed = engine.perturb(rng)
-            assert (
-                engine.value < before[0]
-                if stayed
-                else (engine.value, engine.support.tolist()) == before
-            )
-            values.append(engine.value)
-        paths.append(values)
-    assert paths[0] == paths[1]
-
-
 def test_states_that_no_single_unit_reaches():
     space = States([[0, 0, 1, 1, 1], [0, 1, 0, 1, 1], [1, 1, 1, 1, 1]], [5, 1, 1])
     engine = engine_for(L2(space, space.weights), DimensionSparse(space, 3))
@@ -265,28 +212,6 @@ def test_states_that_no_single_unit_reaches():
     engine.improve(10)
     assert engine.support.tolist() == [2, 3, 4]
     assert engine.answer().tolist() == [1.0, 0.0, 0.0]
-
-
-def test_which_problems_the_general_search_serves():
-    atoms, cube = SPACES["atoms"], SPACES["cube"]
-    assert isinstance(engine_of(KL(atoms, target(atoms)), SparseSimplex(atoms, 2)), Search)
-    assert isinstance(
-        engine_of(MMD(cube, gram(cube), target(cube)), DimensionSparse(cube, 2)), Search
-    )
-    with pytest.raises(InvalidInput, match="takes faces whole"):
-        engine_of(KL(atoms, target(atoms)), SparseSimplex(atoms, 2, max_weight=0.6))
-
-
-def test_a_late_engine_answers_with_what_it_has():
-    space = Atoms(400)
-    F = largest_entry(space, np.linspace(1.0, 2.0, 400))
-    late = Deadline(0.0, 0.0)
-    engine = engine_for(F, SparseSimplex(space, 3), late)
-    while engine.grow(3):
-        pass
-    assert engine.improve(5) == 0
-    assert engine.work < 1e9
-    assert engine.answer() is not None
 
 
 def test_too_many_supports_are_refused_with_their_number():
@@ -322,10 +247,3 @@ def test_exchange_leaves_a_local_optimum_of_a_users_objective():
     )
     assert swapped.value > 2.0 * best
     assert searched.value == pytest.approx(best, rel=1e-6)
-
-
-def test_a_spent_budget_leaves_an_answer_without_a_bound():
-    F = largest_entry(Atoms(6), np.arange(1.0, 7.0))
-    result = exact(F, SparseSimplex(F.space, 2), rng=0, budget=0.0)
-    assert (result.bound, result.gap) == (None, None)
-    assert result.value == pytest.approx(2.0 / 3.0)

@@ -103,20 +103,3 @@ def test_a_group_may_be_held_at_mass_zero_and_takes_its_places():
     above = SparseSimplex(Atoms(4), 2, 0.1, groups=[0, 0, 1, 1], min_per_group={1: 1})
     assert not above.contains([1.0, 0.0, 0.0, 0.0])
     assert above.contains([0.9, 0.0, 0.1, 0.0])
-
-
-def test_a_walk_that_empties_itself_at_a_vertex_goes_on():
-    A = np.array([[0.0, -0.0, -1.0], [0.0, -1.0, -2.0]])
-    rng = np.random.default_rng(0)
-    G = A.T @ A
-    for _ in range(200):
-        b = rng.standard_normal(2) * 0.5
-        c = A.T @ b
-        start = np.full(3, 0.2)
-        start[int(rng.integers(3))] = 1.0 - 0.2 - 0.2  # 0.6 but for rounding: next to a vertex
-        w = box_weights(G, c, 0.2, 0.6, start)
-        slopes = 2.0 * (G @ w - c)
-        order = np.argsort(slopes)
-        vertex = np.full(3, 0.2)
-        vertex[order[0]] = 0.6
-        assert slopes @ (w - vertex) <= 1e-12

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator
 
 from fewer import (
     KL,
@@ -12,10 +11,8 @@ from fewer import (
     MMD,
     Atoms,
     DimensionSparse,
-    FewerTerms,
     InvalidInput,
     Lattice,
-    Moments,
     RowsMMD,
     SparseSimplex,
     SparseStates,
@@ -23,7 +20,6 @@ from fewer import (
     exact,
     iht,
     minimize,
-    terms,
 )
 from fewer.similarity import similarity_of
 
@@ -36,17 +32,6 @@ def refused(sentence, call, *args, **options):
 
 
 # -- spaces
-
-
-def test_spaces_too_large_for_any_memory_are_refused_at_once():
-    refused("a table on these atoms has .* entries of 8 bytes", Atoms, 10**400)
-    refused("these atoms has 1e\\+15 entries", Atoms, 10**15)
-    refused(r"n must be in 1\.\.1000000", Lattice, 10**400, 2)
-    refused("each m must be at least 1 and at most 2.31", Lattice, 2, 2**40)
-    refused("m must hold numbers that float64 can hold", Lattice, 2, 10**400)
-    flat = Lattice(100, 1)  # more dimensions than NumPy's arrays may have
-    assert flat.unravel([0]).shape == (1, 100)
-    assert flat.ravel(np.zeros(100, int)) == 0
 
 
 def test_rows_of_a_lattice_are_integers_of_the_right_length_and_inside():
@@ -89,21 +74,6 @@ def test_exact_projections_are_refused_by_their_cost_alone():
 
 
 # -- matrices, solvers and their options
-
-
-def test_matrices_that_cannot_be_multiplied_get_a_sentence():
-    broken = sp.csr_array(np.eye(3))
-    broken.indices[:] = 1000
-    refused("X is not a valid sparse matrix", terms, broken, [1.0, 1.0, 1.0], 1)
-    refused("X is not a valid sparse matrix", FewerTerms(1).fit, broken, [1.0, 1.0, 1.0])
-    short = LinearOperator((3, 3), matvec=lambda v: v[:2], rmatvec=lambda v: v, dtype=float)
-    refused(
-        "A must give 3 real numbers for a vector of 3, but its matvec failed",
-        Moments,
-        Atoms(3),
-        short,
-        [1.0, 1.0, 1.0],
-    )
 
 
 def test_minimize_knows_the_options_of_a_solver():

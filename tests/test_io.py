@@ -494,27 +494,6 @@ def test_any_column_is_an_answer_or_a_sentence_with_its_cell(tmp_path, cells):
         assert column.drop_nulls().to_list() == [text for text in cells if text not in MISSING]
 
 
-@pytest.mark.parametrize(
-    ("last", "kept"),
-    [
-        ("2024-05-06", [dt.date(2024, 5, 6)]),
-        ("", [None]),
-        ("NA", [None]),
-        ("2024-13-06", ["2024-13-06"]),
-        ("soon", ["soon"]),
-    ],
-)
-def test_dates_are_parsed_while_they_are_read_and_cells_further_down_decide(tmp_path, last, kept):
-    path = tmp_path / "days.csv"
-    days = [f"2024-01-{1 + i % 28:02d}" for i in range(10_050)]
-    path.write_text("day,x\n" + "".join(f"{day},{i}\n" for i, day in enumerate([*days, last])))
-    table = open_table(path)
-    assert table.numeric == ["x"]
-    column = table.frame()["day"]
-    assert column[-1:].to_list() == kept
-    assert str(column[0]) == days[0]
-
-
 def test_a_first_line_that_counts_columns_is_a_head_and_said(tmp_path):
     path = tmp_path / "counted.csv"
     path.write_text("0,1,2,3\n5,6,7,8\n1,2,3,4\n")
@@ -666,29 +645,6 @@ def test_passes_that_differ_are_refused(later, words):
     """The first three calls are for the size of the data, the first rows, and the first pass."""
     with pytest.raises(InvalidInput, match=f"every pass must give the same rows; {words}"):
         fewer.points(changing(X, later, 3), 5, rng=0, max_memory="100KB")
-
-
-@pytest.mark.parametrize(
-    ("job", "until"),
-    [
-        ("points", 1),
-        ("points", 2),
-        ("points", 3),
-        ("bins", 1),
-        ("bins", 2),
-        ("dims", 1),
-        ("dims", 2),
-    ],
-)
-def test_a_pass_with_fewer_rows_than_any_before_is_refused(job, until):
-    rows = changing(X, X[:1500], until)
-    columns = {
-        "points": rows,
-        "bins": lambda: (block[:, 0] for block in rows()),
-        "dims": lambda: ((block > 0.5).astype(int) for block in rows()),
-    }
-    with pytest.raises(InvalidInput, match="every pass must give the same rows; a pass had"):
-        getattr(fewer, job)(columns[job], 2, rng=0, max_memory="100KB")
 
 
 @pytest.mark.parametrize("until", [1, 2])

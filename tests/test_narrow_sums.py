@@ -1,9 +1,7 @@
 """Sums over rows in float32: their twin in float64, and which rows they leave to it."""
 
 import numpy as np
-import pytest
 
-from fewer.jobs.points import sums as _sums
 from fewer.jobs.points.sums import MAX_NARROW_LENGTH, CandidateRows
 from fewer.similarity import similarity_of
 
@@ -61,21 +59,3 @@ def test_rows_too_far_for_float32_are_left_to_float64():
     assert CandidateRows(far, None, 1, rbf, MANY).near is None
     assert CandidateRows(far[:1], None, 1, similarity_of("laplace", 1.0), MANY).near is None
     assert CandidateRows(np.zeros((1, 17)), None, 1, rbf, MANY).near is None
-
-
-@pytest.mark.parametrize("labelled", [False, True])
-def test_a_block_is_summed_alike_in_both_ways(labelled, monkeypatch):
-    rng = np.random.default_rng(1)
-    X, codes = rng.normal(size=(900, 3)), rng.integers(0, 3 if labelled else 1, 900)
-    labels = codes[:50] if labelled else None
-    X[-1] = 1e6  # its chunk goes by NumPy
-    monkeypatch.setattr(_sums, "NARROW_CHUNK_ROWS", 256)
-    how = labels, 3 if labelled else 1, similarity_of("rbf", 0.1)
-    frequencies = rng.normal(size=(64, 3))
-    precise, narrow = (
-        CandidateRows(X[:50], *how, others, frequencies).sums(X, np.ones(900), codes)
-        for others in (900, MANY)
-    )
-    np.testing.assert_allclose(narrow.similarities, precise.similarities, rtol=1e-5)
-    np.testing.assert_allclose(narrow.features, precise.features, atol=2e-3)
-    assert not np.array_equal(narrow.similarities, precise.similarities)

@@ -14,18 +14,15 @@ from fewer import (
     L2,
     MMD,
     Atoms,
-    DimensionSparse,
     Functional,
     InvalidInput,
     Lattice,
     Moments,
     SparseSimplex,
     States,
-    exact,
     greedy,
     iht,
 )
-from fewer.search.faces import face_best
 
 
 def by_cvxpy(make, face, size):
@@ -61,17 +58,6 @@ def test_best_on_agrees_with_a_general_convex_solver(seed):
         assert F.value(best) <= F.value(np.maximum(p, 0) / np.maximum(p, 0).sum()) + 1e-12
         if not isinstance(F, (Moments, MMD)):  # the others may have several minimisers
             assert np.allclose(best, p, atol=1e-4)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_general_descent_reaches_the_closed_form_with_a_true_bound(seed):
-    rng = np.random.default_rng(seed)
-    space = Atoms(12)
-    A, b = rng.standard_normal((20, 12)), rng.standard_normal(20)
-    face = np.sort(rng.choice(12, 6, replace=False))
-    for F in (L2(space, rng.standard_normal(12)), Moments(space, A, b)):
-        own = Functional(space, F.value, F.gradient)
-        assert F.value(face_best(own, face)) == pytest.approx(F.value_on(face), rel=1e-8)
 
 
 def test_moments_takes_dense_sparse_and_operators():
@@ -114,14 +100,6 @@ def test_kl_is_infinite_off_its_support_and_says_so_in_its_gradient():
     assert KL(Atoms(4), np.full(4, 0.25)).floor == 0.25
 
 
-def test_kl_optimum_is_the_largest_mass_covered():
-    rng = np.random.default_rng(2)
-    space = Lattice(5, 2)
-    q = rng.dirichlet(np.ones(32) * 0.2)
-    result = exact(KL(space, q), DimensionSparse(space, 3))
-    assert math.exp(-result.value) == pytest.approx(q[space.face(result.support)].sum())
-
-
 def test_functional_differences_are_close_and_say_so():
     def value(p):
         return float((np.sqrt(p + 0.1) ** 3).sum())
@@ -157,25 +135,6 @@ def test_functional_refuses_what_is_no_functional():
         F.value(np.ones(2))
     with pytest.raises(InvalidInput, match=r"shape \(2,\), got \(1,\)"):
         F.gradient(np.ones(2))
-
-
-def test_a_users_own_functional_runs_through_all_three_algorithms():
-    """Huber-like loss towards q, with no closed form: greedy, exact and IHT agree on an easy instance."""
-    q = np.array([0.05, 0.4, 0.05, 0.3, 0.2])
-
-    def value(p):
-        return np.sqrt((p - q) ** 2 + 1e-2).sum()
-
-    def gradient(p):
-        return (p - q) / np.sqrt((p - q) ** 2 + 1e-2)
-
-    F = Functional(Atoms(5), value, gradient, smoothness=10.0)
-    C = SparseSimplex(F.space, 3)
-    best = exact(F, C)
-    assert best.support.tolist() == [1, 3, 4]
-    assert 0 <= best.gap <= 1e-8
-    assert greedy(F, C).value == pytest.approx(best.value, rel=1e-6)
-    assert iht(F, C, start=greedy(F, C).p).value == pytest.approx(best.value, rel=1e-6)
 
 
 def test_a_copy_toward_another_target_leaves_the_first_as_it_was():

@@ -1,7 +1,5 @@
 """points that stand for another set: against enumeration, and the discrepancy computed pair by pair."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,9 +9,8 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from fewer import InvalidInput, points
-from fewer.active_set import box_weights
 from fewer.jobs.points import target as _target
-from fewer.similarity import bandwidth
+from test_points_limits import best
 
 N, M, K = 12, 30, 3
 
@@ -29,27 +26,9 @@ def discrepancy(rows, weights, target, masses, gamma):
     return sum(within) - 2 * weights @ rbf_kernel(rows, target, gamma=gamma) @ masses
 
 
-def best(X, T, masses, gamma, allowed=lambda at: True, low=0.0, high=1.0):
-    """The least MMD² over all sets of K rows of X."""
-    S, c = rbf_kernel(X, X, gamma=gamma), rbf_kernel(X, T, gamma=gamma) @ masses
-    constant = masses @ rbf_kernel(T, T, gamma=gamma) @ masses
-    values = []
-    for at in map(list, combinations(range(len(X)), K)):
-        if allowed(at):
-            w = box_weights(S[np.ix_(at, at)], c[at], low, high, np.full(K, 1 / K))
-            values.append(w @ S[np.ix_(at, at)] @ w - 2 * c[at] @ w + constant)
-    return min(values)
-
-
 CASES = [
     ({}, lambda at: True, 0.0, 1.0),
     ({"include": [4], "exclude": [0]}, lambda at: 4 in at and 0 not in at, 0.0, 1.0),
-    (
-        {"groups": np.arange(N) % 3, "max_per_group": 1},
-        lambda at: len({i % 3 for i in at}) == 3,
-        0.0,
-        1.0,
-    ),
     ({"equal_weights": True}, lambda at: True, 1 / K, 1 / K),
     ({"max_weight": 0.4}, lambda at: True, 0.0, 0.4),
 ]
@@ -64,21 +43,16 @@ def test_the_best_rows_for_the_other_set(options, allowed, low, high, weighted):
     found = points(
         X, K, target=T, target_weight=weight if weighted else None, gamma=0.5, rng=0, **options
     )
-    assert found.value == pytest.approx(best(X, T, masses, 0.5, allowed, low, high), rel=1e-6)
+    c = rbf_kernel(X, T, gamma=0.5) @ masses
+    constant = masses @ rbf_kernel(T, gamma=0.5) @ masses
+    least = best(rbf_kernel(X, gamma=0.5), c, constant, allowed, low, high)
+    assert found.value == pytest.approx(least, rel=1e-6)
     assert found.value == pytest.approx(
         discrepancy(X[found.indices], found.weights, T, masses, 0.5), rel=1e-9
     )
     assert allowed(list(found.indices))
     assert found.rows == pytest.approx(X[found.indices])
     assert found.counts.sum() == pytest.approx(weight.sum())
-
-
-def test_gamma_comes_from_both_sets():
-    X, T = two_sets(2)
-    found = points(X, K, target=T + 5.0, rng=0)
-    assert found.compared.gamma == pytest.approx(
-        bandwidth(np.vstack([X, T + 5.0]), "rbf", "median")
-    )
 
 
 def test_a_target_that_is_x_itself_changes_nothing():
@@ -164,18 +138,6 @@ def test_a_large_target_is_estimated_and_the_estimate_is_near(monkeypatch):
     assert 300 in found.indices
     assert found.indices.min() >= 250
     assert abs(found.value - truth) < 4 * found.value_se
-
-
-def test_a_function_has_a_sample_of_a_large_target(monkeypatch):
-    for name, value in {"MAX_PAIRWISE_WORK": 10, "MAX_CANDIDATE_WORK": 10**7}.items():
-        monkeypatch.setattr(_target, name, value)
-    X, T = two_sets(8, 500, 3000)
-    gaussian = lambda A, B: rbf_kernel(A, B, gamma=0.5)
-    found = points(X, 10, target=T, similarity=gaussian, rng=0, exclude=np.arange(250))
-    truth = discrepancy(X[found.indices], found.weights, T, np.full(3000, 1 / 3000), 0.5)
-    assert "rows of the target, drawn at random" in found.note
-    assert found.indices.min() >= 250
-    assert truth < 3 * found.value_se
 
 
 def test_points_move_towards_the_target():

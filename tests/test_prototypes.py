@@ -71,13 +71,6 @@ def test_prototype_selection_is_the_greedy_cover(seed):
         assert prototypes.cover(near, y, 6).tolist() == cover_twin(near, y, 6)
 
 
-def test_kmeans_is_snapped_to_the_nearest_rows():
-    X = np.array([[0.0], [1.0], [2.1], [50.0], [51.0], [52.1]])
-    indices, weights = prototypes.kmeans_snapped(X, 2, rng=0)
-    assert indices.tolist() == [1, 4]
-    assert weights.tolist() == [0.5, 0.5]
-
-
 def test_classes_share_k_in_proportion_and_each_gets_one():
     assert prototypes.shares(np.array([90, 9, 1]), 10).tolist() == [8, 1, 1]
     assert prototypes.shares(np.array([5, 4, 3]), 2).tolist() == [1, 1, 0]

@@ -28,7 +28,6 @@ from fewer.active_set import box_weights
 from fewer.deadline import Deadline
 from fewer.search import quadratic
 from fewer.search.engine import Branch, engine_of
-from fewer.search.fits import feasible_support, polished, refitted
 from fewer.search.quadratic import QuadraticEngine
 from fewer.similarity import similarity_of
 
@@ -124,19 +123,6 @@ def test_auto_equals_enumeration(seed, n, rules, kind):
     assert found.bound <= truth * (1 + 1e-9) + 1e-9
 
 
-@pytest.mark.parametrize("solver", ["auto", "exact"])
-@pytest.mark.parametrize("seed", range(3))
-def test_without_a_budget_small_problems_are_proven(seed, solver):
-    rng = np.random.default_rng(seed)
-    A, b = data(rng, 9, 6)
-    limits = SparseSimplex(Atoms(9), 3, min_weight=0.1 * seed)
-    found = minimize(least_squares(A, b), limits, solver, rng=0)
-    assert found.status is Status.OPTIMAL
-    assert found.value == pytest.approx(
-        naive.best_by_enumeration(A, b, limits, exact_refit), rel=1e-9
-    )
-
-
 @some
 @given(seeds, limit_sets)
 def test_every_answer_is_feasible_and_the_value_that_of_its_weights(seed, rules):
@@ -157,24 +143,6 @@ def test_every_answer_is_feasible_and_the_value_that_of_its_weights(seed, rules)
         assert now.support.tolist() == limits.support(now.answer()).tolist()
     for solver in ("greedy", "iht", "frank_wolfe"):
         feasible(minimize(F, limits, solver, rng=0).p, limits, 1e-9)
-
-
-@some
-@given(seeds, limit_sets)
-def test_no_answer_is_worse_than_a_free_one_made_feasible(seed, rules):
-    rng = np.random.default_rng(seed)
-    limits = limits_of(rng, 40, rules | {"k": rules["k"] + 4})
-    if limits is None:
-        return
-    F = least_squares(*data(rng, 40, 15))
-    free = minimize(F, SparseSimplex(F.space, limits.k), "exchange", budget=BUDGET, rng=0)
-    found = minimize(F, limits, "exchange", budget=BUDGET, rng=0)
-    heavy, _ = free.heaviest_first()
-    for size in range(limits.rules.sizes[0], limits.rules.sizes[1] + 1):
-        assert found.value <= refitted(
-            F, limits.rules, feasible_support(F, limits.rules, heavy, size)
-        ).value * (1 + 1e-9)
-    assert found.value >= free.value * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"min_weight": 0.05, "max_weight": 0.3}])
@@ -223,61 +191,7 @@ def embedded(seed, n):
     return MMD(Atoms(n), np.exp(-np.square(X[:, None] - X[None]).sum(axis=2)), np.full(n, 1 / n))
 
 
-def test_any_quadratic_will_do():
-    F = embedded(11, 700)
-    limits = SparseSimplex(F.space, 5, max_weight=0.4)
-    found = minimize(F, limits, "exchange", budget=BUDGET, rng=0)
-    feasible(found.p, limits)
-    assert found.value == pytest.approx(F.value(found.p), rel=1e-9)
-    assert found.value <= minimize(F, limits, "greedy").value
-
-
-def test_greedy_takes_the_best_unit_each_time_and_exchange_beats_it():
-    F, limits = problem(9, 30, 20, 5)
-    engine = engine_of(F, limits)
-    answers = [engine.best for _ in range(6) if engine.add_best()]
-    assert [len(found.units) for found in answers] == [1, 2, 3, 4, 5]
-    assert answers[0].value == pytest.approx(
-        min(F.value_on(np.array([j])) for j in range(30)), rel=1e-9
-    )
-    for before, after in itertools.pairwise(answers):
-        others = np.setdiff1d(np.arange(30), before.units)
-        best = min(
-            refitted(F, limits.rules, np.sort(np.append(before.units, j))).value for j in others
-        )
-        assert after.value == pytest.approx(best, rel=1e-9)
-    assert minimize(F, limits, "exchange", budget=BUDGET, rng=0).value <= answers[-1].value + 1e-12
-
-
-def test_iht_improves_on_the_support_it_starts_from():
-    gains = []
-    for seed in range(8):
-        F, limits = problem(seed, 60, 40, 8)
-        engine = engine_of(F, limits)
-        while engine.grow(32):
-            pass
-        gains.append(engine.value - minimize(F, limits, "iht", rng=0).value)
-    assert min(gains) >= -1e-12
-    assert max(gains) > 0
-
-
 # targets that can be reached, and pools
-
-
-def test_polishing_reaches_zero_where_the_target_is_reachable():
-    A = np.random.default_rng(10).standard_normal((60, 400))
-    F = least_squares(A, A @ np.where(np.arange(400) < 8, 0.125, 0.0))
-    limits = SparseSimplex(F.space, 12)
-    engine = engine_of(F, limits)
-    for _ in visited(engine, 2):
-        pass
-    assert engine.value < 1e-20
-    assert polished(F, limits.rules, engine.best).value <= engine.value
-    rough = engine.best._replace(
-        weights=engine.best.weights + 1e-9 * np.resize([1, -1], len(engine.best.weights))
-    )
-    rough = rough._replace(value=F.value_at(rough.units, rough.weights / rough.weights.sum()))
-    assert polished(F, limits.rules, rough).value < 1e-3 * rough.value
 
 
 @pytest.mark.parametrize("bounds", [{}, {"max_weight": 0.3, "include": [17]}])

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewer import Atoms, Moments
-from fewer._compiled.segments import spread_of
 from fewer.objectives import cumulative
 from fewer.objectives.cumulative import Cumulative
 
@@ -42,17 +41,6 @@ def test_jumps_are_the_best_support(seed):
     assert bounds == [0.0, F.value(answers[-1])]
 
 
-def test_many_bins_beat_every_single_move_of_a_jump():
-    rng = np.random.default_rng(0)
-    F = Cumulative(Atoms(400), rng.dirichlet(np.full(400, 0.3)))
-    answer = last_answer(F, 12)[0][-1]
-    jumps = np.flatnonzero(answer)
-    for j in range(12):
-        for to in range(0, 400, 7):
-            moved = np.unique(np.append(np.delete(jumps, j), to))
-            assert F.value_on(moved) >= F.value(answer) - 1e-12
-
-
 def test_pauses_change_nothing(monkeypatch):
     F = Cumulative(Atoms(200), np.random.default_rng(1).dirichlet(np.ones(200)))
     whole = last_answer(F, 7)[0][-1]
@@ -65,13 +53,3 @@ def test_the_quick_start_is_nearly_best():
     F = Cumulative(Atoms(2000), q / q.sum())
     answers, _ = last_answer(F, 20)
     assert F.value(answers[-1]) <= F.value(answers[0]) <= 1.1 * F.value(answers[-1])
-
-
-def test_spread_equals_its_definition():
-    rng = np.random.default_rng(1)
-    P, w = np.sort(rng.random(30)), rng.integers(1, 5, 30).astype(float)
-    sums = [np.append(0.0, np.cumsum(x)) for x in (w, w * P, w * P**2)]
-    for start, stop in [(0, 1), (0, 30), (3, 17), (28, 30), (5, 5)]:
-        part, by = P[start:stop], w[start:stop]
-        expected = by @ (part - part @ by / by.sum()) ** 2 if part.size else 0.0
-        assert spread_of(*sums, start, stop) == pytest.approx(expected, abs=1e-13)

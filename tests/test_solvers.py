@@ -24,7 +24,6 @@ from fewer import (
     Momentum,
     Simplex,
     SparseSimplex,
-    States,
     Status,
     exact,
     exchange,
@@ -73,39 +72,6 @@ def test_constant_steps_with_an_exact_projection_descend():
     assert (np.diff(history) <= 1e-12).all()
 
 
-def test_incumbent_makes_every_short_step_descend():
-    F, _ = section_41(4)
-    C = DimensionSparse(F.space, 4, incumbent=True)
-    history = iht(F, C, step=Constant(0.1), rng=2).history
-    assert (np.diff(history) <= 1e-12).all()
-
-
-def test_doubling_readings_differ_as_described():
-    """While the support stays, "support" doubles and so leaves it.
-
-    "objective" returns to mu while F falls.
-    """
-    F, C = section_41(5)
-    ends = {
-        trapped: iht(F, C, step=Doubling(0.01, trapped), rng=3)
-        for trapped in ("support", "seen", "objective")
-    }
-    supports = {}
-    for trapped, result in ends.items():
-        visited = set()
-        iht(
-            F,
-            C,
-            step=Doubling(0.01, trapped),
-            rng=3,
-            callback=lambda s, v=visited: v.add(C.support(s.p).tobytes()),
-        )
-        supports[trapped] = len(visited)
-        assert result.status in (Status.MAX_ITER, Status.CONVERGED)
-    assert supports["support"] > 1
-    assert supports["seen"] > 1
-
-
 def test_doubling_ends_where_no_step_leads_away():
     cube = Lattice(2, 2)
     q = np.array([0.25, 0.25, 0.25, 0.25])
@@ -126,12 +92,6 @@ def test_limits_and_callbacks():
     assert seen[-1].best == result.value == min(result.history)
     result = iht(F, C, step=Doubling(0.01), rng=0, max_iter=10**9, time_limit=0.1)
     assert result.status is Status.TIME_LIMIT
-
-
-def test_the_best_iterate_is_returned_not_the_last():
-    F, C = section_41(7)
-    result = iht(F, C, step=Doubling(0.01), rng=0)
-    assert result.value == result.history.min() < result.history[-1]
 
 
 def test_interrupt_returns_the_best_so_far():
@@ -169,7 +129,7 @@ def test_exact_refuses_the_hopeless_and_bounds_it_with_a_budget():
     q = np.random.default_rng(2).dirichlet(np.ones(40))
     F = KL(Atoms(40), q)
     C = SparseSimplex(F.space, 10)
-    with pytest.raises(InvalidInput, match=r"8.48e\+08 supports apart .* give time_limit"):
+    with pytest.raises(InvalidInput, match=r"8.48e\+08 supports apart; give time_limit"):
         exact(F, C)
     result = exact(F, C, budget=3e8, rng=0)
     assert result.status is Status.FINISHED
@@ -183,13 +143,6 @@ def test_greedy_history_has_one_value_for_each_unit():
     assert len(result.history) == result.n_iter == 4
     assert (np.diff(result.history) <= 1e-12).all()
     assert result.status is Status.FINISHED
-
-
-def test_greedy_on_states_reaches_some_state_even_when_no_single_dimension_does():
-    space = States([[0, 0, 1, 1, 1], [0, 1, 0, 1, 1], [1, 1, 1, 1, 1]], [5, 1, 1])
-    result = greedy(KL(space, space.weights), DimensionSparse(space, 3))
-    assert result.support.tolist() == [2, 3, 4]
-    assert result.value == pytest.approx(-math.log(5 / 7))
 
 
 def test_solvers_by_name():
@@ -220,32 +173,6 @@ def test_partners_that_do_not_fit_are_named():
         iht(F, DimensionSparse(Lattice(9, 2), 4))
     with pytest.raises(InvalidInput, match=r"iht's objective needs .*; int lacks"):
         iht(3, C)
-
-
-def test_seed_reproduces_a_run_without_rng():
-    F, C = section_41(13)
-    first = iht(F, C, step=Doubling(0.01))
-    assert iht(F, C, step=Doubling(0.01), rng=first.seed).p.tobytes() == first.p.tobytes()
-
-
-def test_one_iht_iteration_allocates_no_table_it_does_not_need():
-    """The step and the new p are two tables; a third is the driver's copy of the best."""
-    import tracemalloc
-
-    F, C = section_41(14, n=16, k=5)
-    table = 8 * F.space.size
-    iht(F, C, step=Doubling(0.01), rng=0, max_iter=3)
-    peaks = []
-
-    def watch(progress):
-        peaks.append(tracemalloc.get_traced_memory()[1] - base)
-
-    p = iht(F, C, rng=0, max_iter=1).p
-    tracemalloc.start()
-    base = tracemalloc.get_traced_memory()[0]
-    iht(F, C, start=p, step=Doubling(0.01), max_iter=20, callback=watch)
-    tracemalloc.stop()
-    assert max(peaks) < 4.5 * table
 
 
 def test_frank_wolfe_finds_the_relaxation_and_bounds_the_sparse_problem():

@@ -69,25 +69,6 @@ def test_a_coreset_learns_what_all_rows_teach_if_its_weights_are_counts(tmp_path
     assert answer["answers"][0]["value"] == expected.value
 
 
-def test_what_the_command_refuses_names_the_column(tmp_path):
-    from fewer import InvalidInput
-
-    file = tmp_path / "c.csv"
-    pl.DataFrame(customers(30, rng=0, missing=0.3), nan_to_null=True).write_csv(file)
-    with pytest.raises(
-        InvalidInput, match=r"c.csv: column 'income', row \d+: is missing, as are \d+ more"
-    ):
-        run(file, "-k", 3)
-    with pytest.raises(
-        InvalidInput, match=r"has no column 'agee' \(--ignore\); did you mean 'age'"
-    ):
-        run(file, "-k", 3, "--ignore", "agee")
-    with pytest.raises(
-        InvalidInput, match=r"columns\['plan'\] must be one of .*; did you mean 'category'"
-    ):
-        run(file, "-k", 3, "--columns", "plan:catgory")
-
-
 def test_with_several_k_and_rows_left_out_the_held_out_error_is_measured(tmp_path):
     file = tmp_path / "c.csv"
     pl.DataFrame(customers(80, rng=0, missing=0.1), nan_to_null=True).write_csv(file)

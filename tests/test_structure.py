@@ -1,9 +1,7 @@
 """Conditions on weights, losses and groups of entries, against enumeration and an outside solver."""
 
-from dataclasses import replace
 from itertools import combinations
 
-import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,15 +15,12 @@ from fewer import (
     GroupSparse,
     InvalidInput,
     Moments,
-    Simplex,
     SparseSimplex,
     Status,
     minimize,
     terms,
 )
-from fewer.constraints.feasibility import conflict, feasible_member
-from fewer.constraints.group_sparse import greedy_groups
-from fewer.programmes import quadratic_programme
+from fewer.constraints.feasibility import feasible_member
 from soak.structure import LOSSES, best_by_enumeration, drawn, nearest_groups
 
 OBJECTIVES = {"squared": Moments, "absolute": AbsoluteError, "downside": DownsideError}
@@ -51,19 +46,6 @@ def test_answers_under_conditions_are_feasible_bounded_and_exact_is_proven(seed)
         if solver == "exact":
             assert found.status is Status.OPTIMAL
             assert found.value <= best + tol
-
-
-@pytest.mark.parametrize("solver", ["iht", "frank_wolfe", "auto"])
-def test_the_other_solvers_keep_conditions_too(solver):
-    for seed in (0, 3, 9):
-        case = drawn(seed, "squared")
-        if np.isfinite(best_by_enumeration(case)):
-            C = SparseSimplex(Atoms(case.n), case.k, **case.limits())
-            found = minimize(
-                Moments(Atoms(case.n), case.A, case.b, case.sample_weight), C, solver, rng=seed
-            )
-            assert C.contains(found.p)
-            assert case.violation(found.p) <= 1e-8
 
 
 def test_terms_and_its_estimator_take_conditions_by_name():
@@ -118,24 +100,6 @@ def test_conditions_that_cannot_be_met_get_a_sentence(options, sentence):
     X, y = np.eye(4), [0.5, 0.3, 0.2, 0.0]
     with pytest.raises(InvalidInput, match=sentence):
         terms(X, y, 3, **options)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_losses_equal_an_outside_solver_on_all_columns(loss):
-    rng = np.random.default_rng(1)
-    A, b, weights = rng.standard_normal((30, 4)), rng.standard_normal(30), rng.uniform(0.5, 2.0, 30)
-    found = terms(A, b, 4, loss=loss, sample_weight=weights, rng=0)
-    q = cp.Variable(4)
-    short = A @ q - b
-    value = {
-        "squared": cp.sum(cp.multiply(weights, cp.square(short))),
-        "absolute": cp.sum(cp.multiply(weights, cp.abs(short))),
-        "downside": cp.sum(cp.multiply(weights, cp.square(cp.pos(-short)))),
-    }[loss]
-    problem = cp.Problem(cp.Minimize(value), [cp.sum(q) == 1, q >= 0])
-    problem.solve(solver="CLARABEL")
-    assert found.value == pytest.approx(problem.value, rel=1e-6)
-    assert found.status is Status.OPTIMAL
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -195,36 +159,6 @@ def test_binding_conditions_are_named():
     assert C.binding(np.array([0.1, 0.1, 0.8])) == []
 
 
-def distance(v, groups, units):
-    """The squared distance of v to distributions on the union of some groups."""
-    inside = v[np.isin(groups, units)]
-    projected = Simplex(Atoms(inside.size)).project(inside)
-    return np.square(projected - inside).sum() + np.square(v[~np.isin(groups, units)]).sum()
-
-
-def test_greedy_has_no_bound_for_groups_of_different_sizes():
-    """The counterexample of docs/structure.md: v is a member, yet the first group taken is a large empty one."""
-    groups = np.array([0] * 5 + [1, 2, 3])
-    v = np.array([0.0] * 5 + [1 / 3] * 3)
-    C = GroupSparse(Atoms(8), groups, 3)
-    taken = greedy_groups(v, C.matrix, 3)
-    assert 0 in taken
-    assert distance(v, groups, taken.tolist()) == pytest.approx(1 / 9 + 1 / 63)
-    assert np.square(C.project(v) - v).sum() == pytest.approx(0.0, abs=1e-20)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_greedy_finds_the_groups_of_a_member_where_all_have_one_size_and_the_step_is_short(seed):
-    rng = np.random.default_rng(seed)
-    count, size, k = int(rng.integers(4, 10)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
-    groups = np.repeat(np.arange(count), size)
-    held = np.sort(rng.permutation(count)[:k])
-    p = np.where(np.isin(groups, held), rng.random(groups.size) + 0.1, 0.0)
-    v = p / p.sum() - 1e-6 * rng.standard_normal(groups.size)
-    C = GroupSparse(Atoms(groups.size), groups, k)
-    assert greedy_groups(v, C.matrix, k).tolist() == held.tolist()
-
-
 def test_exact_over_overlapping_groups_ends():
     """The support of a relaxation may name groups that its branch has left out: branching goes on all the same."""
     inside = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 1], [0, 0, 1, 1, 0], [1, 0, 1, 0, 1]], bool)
@@ -242,38 +176,6 @@ def test_exact_over_overlapping_groups_ends():
             )
             assert found.status is Status.OPTIMAL
             assert found.value == pytest.approx(best, rel=1e-7, abs=1e-9)
-
-
-def test_a_programme_that_daqp_gives_up_is_not_called_impossible(monkeypatch):
-    """Only a proof that nothing is feasible says so.
-
-    Other failures leave a feasible answer, and proofs open.
-    """
-    import daqp
-
-    solve = daqp.solve
-    monkeypatch.setattr(
-        daqp,
-        "solve",
-        lambda *given, **more: (*solve(*given, **more)[:2], -2, {"lam": np.zeros(99)}),
-    )
-    box, rows = (np.zeros(3), np.full(3, 0.6)), np.array([[1.0, 1.0, 0.0]])
-    found = quadratic_programme(np.eye(3), np.array([1.0, 0.0, 0.0]), *box, rows, np.array([0.7]))
-    assert found.weights.sum() == pytest.approx(1.0)
-    assert rows[0] @ found.weights <= 0.7 + 1e-9
-    assert quadratic_programme(np.eye(3), np.zeros(3), *box, rows, np.array([0.2])) is None
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((6, 5))
-    F = Moments(Atoms(5), A, rng.standard_normal(6))
-    C = SparseSimplex(F.space, 2, conditions=Conditions(G=A[:1], h=[0.5]))
-    failed = minimize(F, C, "exact", rng=0)
-    monkeypatch.undo()
-    best = minimize(F, C, "exact", rng=0)
-    assert best.status is Status.OPTIMAL
-    assert failed.bound <= best.value + 1e-9
-    assert failed.status is not Status.OPTIMAL or failed.value == pytest.approx(
-        best.value, rel=1e-6
-    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -325,31 +227,3 @@ def test_entries_that_no_condition_tells_apart_are_asked_about_as_one():
     assert set(range(n - 4, n)) <= set(np.flatnonzero(best))  # the steepest of each group
     with pytest.raises(InvalidInput, match="cannot hold together"):
         SparseSimplex(Atoms(n), 3, groups=np.arange(n) % 4, max_group_weight=0.3)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_few_of_many_kinds_find_a_member_or_leave_the_question_open(seed):
-    rng = np.random.default_rng(seed)
-    n = 60
-    conditions = Conditions(rng.standard_normal((2, n)), [-0.5, 0.3], np.full(n, 1 / n), 1.9)
-    C = SparseSimplex(Atoms(n), 4, conditions=conditions)
-    v = rng.standard_normal(n)
-    found = feasible_member(C.rules, v, most=12)
-    assert found is not None
-    assert C.contains(found)
-    assert conflict(C.rules, most=12) is None
-    beyond = replace(C.rules, conditions=Conditions(np.ones((1, n)), [0.5]))
-    assert "row 0" in conflict(beyond, most=12)
-
-
-def test_a_proof_goes_on_where_no_unit_can_be_replaced():
-    """Only an included unit is held, so there is nothing to perturb.
-
-    The proof must not end with the search.
-    """
-    rng = np.random.default_rng(0)
-    F = AbsoluteError(Atoms(4), rng.standard_normal((3, 4)), rng.standard_normal(3))
-    C = SparseSimplex(
-        F.space, 2, groups=[0, 0, 0, 0], max_per_group=1, include=[3], min_weight=0.05
-    )
-    assert minimize(F, C, "exact", rng=0).status is Status.OPTIMAL

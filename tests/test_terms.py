@@ -1,5 +1,6 @@
 """terms and bins: the jobs and the estimator, against enumeration, proven optima and bad input."""
 
+import itertools
 from itertools import combinations
 from pathlib import Path
 
@@ -8,8 +9,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.sparse.linalg import aslinearoperator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import fewer.deadline
+import fewer.jobs.terms.terms
 from fewer import (
     Atoms,
     FewerTerms,
@@ -17,6 +21,7 @@ from fewer import (
     Moments,
     SparseSimplex,
     Status,
+    frank_wolfe,
     terms,
 )
 from fewer.search.fits import refitted
@@ -224,3 +229,80 @@ def test_or_library_index_tracking(name, k, value, proven):
     if proven:
         assert result.status is Status.OPTIMAL
         assert result.gap <= 1e-9
+
+
+RNG = np.random.default_rng(0)
+A = RNG.standard_normal((12, 8))
+B = A @ RNG.dirichlet(np.ones(8)) + 0.2 * RNG.standard_normal(12)
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """A clock that moves on by ten seconds whenever somebody looks at it."""
+    ticks = itertools.count(0.0, 10.0)
+    monkeypatch.setattr(fewer.deadline.time, "perf_counter", lambda: next(ticks))
+
+
+# The size of the numbers
+
+
+def test_weights_of_rows_do_not_round_single_precision_and_suit_operators():
+    weights = np.linspace(0.1, 0.9, 12)
+    single = A.astype(np.float32)
+    result = terms(single, B, 3, sample_weight=weights, rng=0)
+    assert result.value == pytest.approx(
+        float(weights @ (single.astype(float) @ result.p - B) ** 2), rel=1e-12
+    )
+    applied = terms(aslinearoperator(single.astype(float)), B, 3, sample_weight=weights, rng=0)
+    assert applied.value == pytest.approx(result.value, rel=1e-9)
+
+
+def test_an_offset_that_all_columns_share_with_the_target_blurs_nothing():
+    plain = terms(A, B, 3, rng=0)
+    for solver in ("auto", "frank_wolfe"):
+        far = terms(A + 1e6, B + 1e6, 3, solver=solver, rng=0)
+        assert far.support.tolist() == plain.support.tolist()
+        assert far.value == pytest.approx(plain.value, rel=1e-8)
+        assert far.bound <= plain.value * (1 + 1e-8)
+
+
+# Included columns
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_frank_wolfe_holds_at_most_k_places(seed):
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((30, 20))
+    F = Moments(Atoms(20), Z, Z[:, :3] @ np.full(3, 1 / 3) + 1e-10 * rng.standard_normal(30))
+    assert np.count_nonzero(frank_wolfe(F, SparseSimplex(F.space, 3)).p) <= 3
+
+
+# Limits and budgets
+
+
+def test_without_a_limit_the_clock_decides_nothing(slow_clock, monkeypatch):
+    slow = terms(A, B, 3, rng=0)
+    monkeypatch.undo()
+    assert np.array_equal(slow.history, terms(A, B, 3, rng=0).history)
+    assert slow.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_answers_within_the_first_tick_of_a_limit(solver, slow_clock):
+    rng = np.random.default_rng(4)
+    Z, b = rng.standard_normal((20, 700)), rng.standard_normal(20)
+    result = terms(Z, b, 5, solver=solver, time_limit=1.0, rng=0)
+    assert result.status is Status.TIME_LIMIT
+    assert SparseSimplex(Atoms(700), 5).contains(result.p)
+    assert result.n_iter <= 1
+
+
+def test_a_limit_is_for_all_targets_of_an_estimator(slow_clock):
+    model = FewerTerms(k=2, time_limit=1.0, random_state=0).fit(A, np.column_stack([B, B, B]))
+    assert [result.status for result in model.result_] == [Status.TIME_LIMIT] * 3
+
+
+# Inputs
+
+
+# What bounds there are

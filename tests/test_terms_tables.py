@@ -129,56 +129,6 @@ def test_what_holds_no_numbers_is_left_out_or_refused():
         terms(pd.concat([prices, prices[["AAPL"]]], axis=1), index, 3)
 
 
-@pytest.mark.parametrize("kind", ["simple", "log"])
-def test_prices_become_returns(kind):
-    prices, index = market()
-    change = (
-        (lambda p: p.pct_change().iloc[1:])
-        if kind == "simple"
-        else (lambda p: np.log(p).diff().iloc[1:])
-    )
-    expected = terms(change(prices), change(index), 3, rng=0)
-    for found in (
-        terms(prices, index, 3, returns=kind, rng=0),
-        terms(prices.to_numpy(), index.to_numpy(), 3, returns=kind, rng=0),
-        terms(pl.from_pandas(prices.assign(INDEX=index)), "INDEX", 3, returns=kind, rng=0),
-    ):
-        assert found.indices.tolist() == expected.indices.tolist()
-        assert found.value == pytest.approx(expected.value, rel=1e-9)
-    wrong = prices.copy()
-    wrong.iloc[4, 2] = -1.0
-    with pytest.raises(
-        InvalidInput,
-        match=rf"positive for {kind} returns, got -1 in column 'XOM', row 4 \(Timestamp",
-    ):
-        terms(wrong, index, 3, returns=kind)
-    assert terms(wrong, index, 3, returns=kind, exclude=["XOM"]).indices.size == 3
-    with pytest.raises(InvalidInput, match="at least two rows of prices"):
-        terms(prices.iloc[:1], index.iloc[:1], 1, returns=kind)
-
-
-def test_dates_bring_rows_into_order():
-    prices, index = market()
-    table = prices.assign(INDEX=index).reset_index()
-    expected = terms(prices, index, 3, returns="simple", rng=0)
-    mixed = table.sample(frac=1, random_state=0)
-    text = mixed.assign(date=mixed.date.dt.strftime("%Y-%m-%d"))
-    for form in (mixed, text, pl.from_pandas(mixed), pl.from_pandas(text)):
-        found = terms(form, "INDEX", 3, returns="simple", date="date", rng=0)
-        assert found.labels.tolist() == expected.labels.tolist()
-        assert found.value == pytest.approx(expected.value, rel=1e-9)
-    twice = pd.concat([table, table.iloc[[7]]])
-    with pytest.raises(
-        InvalidInput, match="2018-11-12T00:00:00 is in rows 7 and 60 of column 'date'"
-    ):
-        terms(twice, "INDEX", 3, date="date")
-    text.iloc[5, 0] = "soon"
-    with pytest.raises(InvalidInput, match="column 'date', row 5: expected a date, got 'soon'"):
-        terms(text, "INDEX", 3, date="date")
-    with pytest.raises(InvalidInput, match="date: there is no column 'day'"):
-        terms(table, "INDEX", 3, date="day")
-
-
 def test_prices_are_sorted_by_dates_that_the_table_has():
     prices, index = market()
     expected = terms(prices, index, 3, returns="simple", rng=0)

@@ -77,23 +77,17 @@ class InvalidInput(ValueError, TypeError):  # noqa: N818 - reads as the sentence
 
 
 class Fix(NamedTuple):
-    """A parameter, and a value of it that mends an error; of several values each does.
+    """A parameter, and a value of it that mends an error.
 
-    >>> str(Fix("missing", ("drop", "impute"))), str(Fix("columns", {"age": "ignore"}))
-    ("missing='drop' or 'impute'", "columns={'age': 'ignore'}")
-    >>> str(Fix("max_memory"))
-    'max_memory'
+    >>> str(Fix("columns", {"age": "ignore"})), str(Fix("max_memory"))
+    ("columns={'age': 'ignore'}", 'max_memory')
     """
 
     parameter: str
     value: Any = None
 
     def __str__(self) -> str:
-        if self.value is None:
-            return self.parameter
-        *some, last = map(repr, self.value if isinstance(self.value, tuple) else (self.value,))
-        either = f"{', '.join(some)} or " if some else ""
-        return f"{self.parameter}={either}{last}"
+        return self.parameter if self.value is None else f"{self.parameter}={self.value!r}"
 
 
 @contextmanager
@@ -408,10 +402,9 @@ def as_seed(rng: Any) -> int:
 
 def as_path(path: Any) -> Path:
     """Return `path` as a Path, if a file can have such a name."""
-    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
-    if not isinstance(name, str) or not name or "\0" in name:
+    if not isinstance(path, (str, os.PathLike)) or str(path) in ("", ".") or "\0" in str(path):
         raise InvalidInput(f"path must be the name of a file, got {shown(path)}")
-    return Path(name)
+    return Path(path)
 
 
 def lacking(thing: object, names: Iterable[str]) -> list[str]:

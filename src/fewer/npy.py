@@ -98,14 +98,12 @@ def _members(
     archive: zipfile.ZipFile, path: Path, label: str, names: Collection[str] | None, check: Check
 ) -> dict[str, StoredArray]:
     """The arrays of an npz file, or those of them that have one of these names."""
-    if "[Content_Types].xml" in archive.namelist():
-        raise InvalidInput(f"{label}: is an office document, such as xlsx; save the sheet as csv")
     members = [
         (member.filename.removesuffix(".npy"), member)
         for member in archive.infolist()
         if member.filename.endswith(".npy")
+        and (names is None or member.filename.removesuffix(".npy") in names)
     ]
-    members = [(name, member) for name, member in members if names is None or name in names]
     if len(dict(members)) < len(members):
         raise InvalidInput(f"{label}: has two arrays of the same name")
     check(label, sum(member.file_size for _, member in members), path.stat().st_size)
@@ -142,15 +140,14 @@ def readable(label: str, kind: str) -> Iterator[None]:
 def _declared(file: Any, size: int, path: Path, label: str, member: str | None) -> StoredArray:
     """An array by its head; one that declares other bytes than follow is refused."""
     version = np.lib.format.read_magic(file)
-    readers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    if version not in readers:
+    if version == (1, 0):
+        declared, _, dtype = np.lib.format.read_array_header_1_0(file)
+    elif version == (2, 0):
+        declared, _, dtype = np.lib.format.read_array_header_2_0(file)
+    else:
         raise InvalidInput(
             f"{label}: is in version {version[0]}.{version[1]} of npy; expected 1.0 or 2.0"
         )
-    declared, _, dtype = readers[version](file)
     shape = tuple(int(length) for length in declared)
     if dtype.hasobject:
         raise UnusableType(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
+from itertools import groupby
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -155,11 +156,9 @@ class Options:
         one = next(one for one in self.fields() if one.name == name)
         default = one.default if one.check is None else one.check(one.default, name)
         value = getattr(self, name)
-        if value is default:
-            return False
         if isinstance(default, tuple):
             return bool(np.size(value))
-        return not (np.isscalar(value) and value == default)
+        return value is not default and not (np.isscalar(value) and value == default)
 
     def refuse(self, *names: str, road: str) -> None:
         """Refuse those of these options that differ from their default: they are not for `road`."""
@@ -204,16 +203,10 @@ def parameters(options: Iterable[Option]) -> list[Parameter]:
 
 def text_of(options: Iterable[Option], indent: str = "    ") -> str:
     """Return options as a section of a docstring; neighbours with the same text are one entry."""
-    entries: list[tuple[list[str], Option]] = []
-    for one in options:
-        if entries and (entries[-1][1].kind, entries[-1][1].text) == (one.kind, one.text):
-            entries[-1][0].append(one.name)
-        else:
-            entries.append(([one.name], one))
     lines = []
-    for names, one in entries:
-        lines.append(f"{', '.join(names)} : {one.kind}")
-        filled = textwrap.wrap(one.text, WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+    for (kind, text), alike in groupby(options, lambda one: (one.kind, one.text)):
+        lines.append(f"{', '.join(one.name for one in alike)} : {kind}")
+        filled = textwrap.wrap(text, WIDTH - 4, break_long_words=False, break_on_hyphens=False)
         lines += [f"    {line}" for line in filled]
     return f"\n{indent}".join(lines)
 

@@ -80,7 +80,7 @@ def inner_maximum(
             q[i] = high if s >= d[i] * (low + high) else low
         gains[i] = (s - d[i] * q[i]) * q[i]
     chosen = choose(gains, places)
-    return gains, chosen, np.where(chosen, q, 0.0)
+    return gains, chosen, q * chosen
 
 
 def reduced_costs(gains: Vector, chosen: Mask, places: Places) -> tuple[Vector, Vector]:
@@ -110,15 +110,13 @@ def reduced_costs(gains: Vector, chosen: Mask, places: Places) -> tuple[Vector, 
 
 @compiled
 def level_up(
-    w: Vector, d: Vector, limits: Matrix, places: Places
+    w: Vector, d: Vector, lowest: float, highest: float, limits: Matrix, places: Places
 ) -> tuple[float, float, Vector, Mask]:
     """The best shift t of w and mu together, which leaves M as it is.
 
-    max_t t - max_S sum_{i in S} h_i(w_i + t), concave with slope 1 - 1'q(t), by bisection;  as in
-    `inner_maximum`. Returns the maximum, t, the gains (m,) and the support chosen (m,) there.
+    max_t t - max_S sum_{i in S} h_i(w_i + t), concave with slope 1 - 1'q(t), by bisection between
+    lowest and highest;  the rest as in `inner_maximum`. Returns the maximum, t, the gains (m,) and the support chosen (m,) there.
     """
-    reach = 2.0 * np.abs(d).max() + np.abs(w).max()
-    lowest, highest = -w.max() - reach, -w.min() + reach
     for _ in range(BISECTIONS):
         middle = 0.5 * (lowest + highest)
         if not lowest < middle < highest:
@@ -129,7 +127,7 @@ def level_up(
         else:
             highest = middle
     gains, chosen, _ = inner_maximum(w, d, lowest, limits, places)
-    return lowest - np.where(chosen, gains, 0.0).sum(), lowest, gains, chosen
+    return lowest - (gains * chosen).sum(), lowest, gains, chosen
 
 
 def tightened_bounds(limits: Matrix, s: Vector, d: Vector, gains: Vector, spare: Vector) -> Matrix:
@@ -159,7 +157,9 @@ def certify(
     in, and out, and limits (2, m) that all weights with a value below `cutoff` obey.
     """
     d, w, mu = splitting(H, border, Z)
-    value, level, gains, chosen = level_up(w, d, limits, places)
+    reach = float(2.0 * np.abs(d).max() + np.abs(w).max())
+    ends = float(-w.max()) - reach, float(-w.min()) + reach
+    value, level, gains, chosen = level_up(w, d, *ends, limits, places)
     price_in, price_out = reduced_costs(gains, chosen, places)
     paid = np.sum(np.where(chosen, np.abs(gains), 0.0))
     low = mu + value - ROUNDING * d.size * (abs(mu) + abs(level) + paid)

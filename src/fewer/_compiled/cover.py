@@ -69,29 +69,22 @@ def measure(face: Face, c: Supports) -> tuple[float, float, float]:
 
 
 @compiled
-def lone_gains(face: Face, c: Supports) -> tuple[Vector, Vector, Ints, Ints]:
+def lone_gains(face: Face, c: Supports) -> tuple[Vector, Vector, Ints]:
     """Mass and squares each dimension would add by itself: sums over supports that lack only it.
 
-    Returns add (n,), add2 (n,), and the near supports (those lacking one) with what they lack.
+    Returns add (n,), add2 (n,), and what each support that lacks one lacks (E,).
     """
-    count = 0
-    for e in range(len(face.missing)):
-        count += face.missing[e] == 1
-    near = np.empty(count, np.int32)
-    lacks = np.empty(count, np.int32)
-    add = np.zeros(len(face.inside))
-    add2 = np.zeros(len(face.inside))
-    t = 0
+    add, add2 = np.zeros(len(face.inside)), np.zeros(len(face.inside))
+    lacks = np.full(len(face.missing), -1, np.int32)
     for e in range(len(face.missing)):
         if face.missing[e] == 1:
             j = c.indptr[e]
             while face.inside[c.indices[j]]:
                 j += 1
-            near[t], lacks[t] = e, c.indices[j]
-            add[c.indices[j]] += c.mass[e]
-            add2[c.indices[j]] += c.squares[e]
-            t += 1
-    return add, add2, near, lacks
+            lacks[e] = c.indices[j]
+            add[lacks[e]] += c.mass[e]
+            add2[lacks[e]] += c.squares[e]
+    return add, add2, lacks
 
 
 @compiled
@@ -170,57 +163,41 @@ def grow(face: Face, c: Supports, count: int, barred: Mask) -> int:
 def best_swap(face: Face, c: Supports) -> tuple[int, int, float, float]:
     """The best exchange of r inside for a outside, or r = -1 for an addition: (r, a, gain after, gain before).
 
-    Q(S - r + a) = Q(S) - lose[r] + add[a] - both[r, a], where both sums the near supports that hold
-    r and lack a. One pass over the near supports, then k n comparisons; no k x n memory.
+    Q(S - r + a) = Q(S) - lost[r] + add[a] - both[r, a], where both sums the supports that hold r
+    and lack a alone. One pass over the supports, then k n comparisons; no k x n memory.
     """
-    n, inside, indptr, indices = len(face.inside), face.inside, c.indptr, c.indices
     left = spare(face, c)
     q, q2, log_size = measure(face, c)
-    add, add2, near, lacks = lone_gains(face, c)
-    lose = np.zeros(n)
-    lose2 = np.zeros(n)
-    for e in range(len(face.missing)):
-        if face.missing[e] == 0:
-            for j in range(indptr[e], indptr[e + 1]):
-                lose[indices[j]] += c.mass[e]
-                lose2[indices[j]] += c.squares[e]
-    first = np.zeros(n + 2, np.int64)  # the near supports listed by inside dimension
-    for e in near:
-        for j in range(indptr[e], indptr[e + 1]):
-            first[indices[j] + 2] += inside[indices[j]]
-    for i in range(n):
-        first[i + 2] += first[i + 1]
-    listed = np.empty(first[n + 1], np.int32)
-    for t in range(len(near)):
-        for j in range(indptr[near[t]], indptr[near[t] + 1]):
-            if inside[indices[j]]:
-                listed[first[indices[j] + 1]] = t
-                first[indices[j] + 1] += 1
+    add, add2, lacks = lone_gains(face, c)
     best_r, best_a, best_gain = -1, -1, -np.inf
     before = q if c.mode == 0 else q2 - (1.0 - q) * (1.0 - q) * np.exp(-log_size)
     inverse = np.exp(-c.log_m)
-    for r in range(-1, n):  # -1: nothing leaves
-        if r >= 0 and not inside[r]:
+    for r in range(-1, len(face.inside)):  # -1: nothing leaves
+        if r >= 0 and not face.inside[r]:
             continue
         kept, kept2, room, shrunk = q, q2, left, np.exp(-log_size)
+        holders = c.holders[0:0] if r < 0 else c.holders[c.starts[r] : c.starts[r + 1]]
         if r >= 0:
-            for t in listed[first[r] : first[r + 1]]:
-                add[lacks[t]] -= c.mass[near[t]]
-                add2[lacks[t]] -= c.squares[near[t]]
-            kept, kept2, room = q - lose[r], q2 - lose2[r], left + c.costs[r]
-            shrunk = np.exp(c.log_m[r] - log_size)
-        for a in range(n):
-            if inside[a] or c.costs[a] > room:
+            room, shrunk = left + c.costs[r], np.exp(c.log_m[r] - log_size)
+        for e in holders:
+            if face.missing[e] == 0:
+                kept -= c.mass[e]
+                kept2 -= c.squares[e]
+            elif lacks[e] >= 0:
+                add[lacks[e]] -= c.mass[e]
+                add2[lacks[e]] -= c.squares[e]
+        for a in range(len(face.inside)):
+            if face.inside[a] or c.costs[a] > room:
                 continue
             gain = kept + add[a]
             if c.mode == 1:
                 gain = kept2 + add2[a] - (1.0 - gain) * (1.0 - gain) * shrunk * inverse[a]
             if gain > best_gain:
                 best_r, best_a, best_gain = r, a, gain
-        if r >= 0:
-            for t in listed[first[r] : first[r + 1]]:
-                add[lacks[t]] += c.mass[near[t]]
-                add2[lacks[t]] += c.squares[near[t]]
+        for e in holders:
+            if lacks[e] >= 0:
+                add[lacks[e]] += c.mass[e]
+                add2[lacks[e]] += c.squares[e]
     return best_r, best_a, best_gain, before
 
 

@@ -188,7 +188,6 @@ def least_shift(v: Vector, floors: Vector, counted: Mask, total: float, top: flo
     return highest
 
 
-@compiled
 def capped(v: Vector, places: Places, top: float) -> Vector:
     """The nearest indicators: top where inside, elsewhere in [0, top] with capped sums, in all and per group.
 

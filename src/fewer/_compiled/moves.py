@@ -66,6 +66,13 @@ class Moves(NamedTuple):
 
 
 @compiled
+def add(target: Vector, x: float, row: Vector) -> None:
+    """target += x row, in place."""
+    for i in range(row.size):
+        target[i] += x * row[i]
+
+
+@compiled
 def pivot(
     T: Matrix,
     a: int,
@@ -83,9 +90,7 @@ def pivot(
     row = T[a]
     for b in range(part.size):
         if b != a and part[b] != 0.0:
-            x, target = part[b], T[b]
-            for i in range(row.size):
-                target[i] += x * row[i]
+            add(T[b], part[b], row)
     for i in range(row.size):
         x = row[i] * inverse
         schur[i] += bend * row[i] * x
@@ -98,28 +103,19 @@ def sure(
     rules: PoolRules, table: Table, s: int, a: int, unit: int, inverse: float, t: float
 ) -> bool:
     """Whether all weights stay inside their bounds, and none rests, when a candidate takes t and a's place."""
-    low, high, ones_residual, pushed = (
-        rules.low + INSIDE,
-        rules.high - INSIDE,
-        table.ones_residual[unit],
-        0.0,
-    )
+    low, high = rules.low + INSIDE, rules.high - INSIDE
     if not low < t < high:
         return False
+    u, lift = table.u, table.ones_residual[unit] * inverse
+    pushed = 0.0
     if a >= 0:
-        if not table.free[a]:
-            return False
-        q = table.M[a, a] - table.u[a] * table.u[a] * inverse
-        pushed = (table.w[a] - (table.T[a, unit] + table.u[a] * ones_residual * inverse) * t) / max(
-            q, 1e-300
-        )
+        q = max(table.M[a, a] - u[a] * u[a] * inverse, 1e-300)
+        pushed = (table.w[a] - (table.T[a, unit] + u[a] * lift) * t) / q
     for b in range(s):
-        if b == a:
-            continue
-        w = table.w[b] - (table.T[b, unit] + table.u[b] * ones_residual * inverse) * t
+        w = table.w[b] - (table.T[b, unit] + u[b] * lift) * t
         if a >= 0:
-            w -= (table.M[b, a] - table.u[b] * table.u[a] * inverse) * pushed
-        if not table.free[b] or not low < w < high:
+            w -= (table.M[b, a] - u[b] * u[a] * inverse) * pushed
+        if not table.free[b] or (b != a and not low < w < high):
             return False
     return True
 
@@ -240,50 +236,31 @@ def swap(G: Matrix, table: Table, s: int, a: int, unit: int) -> None:
     G: (p, p).
 
     That unit is fixed at its bound, the row of the candidate takes its place, and the candidate is
-    made free: two pivots in two passes over the table.
+    made free: two pivots.
     """
-    T, M, u, schur, ones_residual, units = (
-        table.T,
-        table.M,
-        table.u,
-        table.schur,
-        table.ones_residual,
-        table.units,
-    )
-    row, mine, fresh, response = T[a], np.empty(s), np.empty(schur.size), np.empty(s)
-    inverse, weight = 1.0 / M[a, a] if M[a, a] > 0.0 else 0.0, u[a]
-    for b in range(s):
-        mine[b] = M[a, b]
-    for i in range(row.size):
-        fresh[i] = G[unit, i]
-        schur[i] += row[i] * row[i] * inverse
-        ones_residual[i] += row[i] * inverse * weight
+    T, M, u, ones_residual = table.T[:s], table.M[:s, :s], table.u, table.ones_residual
+    mine, weight, inverse = M[a].copy(), u[a], 1.0 / M[a, a] if M[a, a] > 0.0 else 0.0
+    part = -inverse * mine
+    part[a] = 0.0
+    pivot(T, a, part, inverse, table.schur, ones_residual, 1.0, weight)
+    fresh = G[unit].copy()
     for b in range(s):
         if b != a:
-            part, g, target = -mine[b] * inverse, G[unit, units[b]], T[b]
-            for i in range(row.size):
-                target[i] += part * row[i]
-                fresh[i] -= g * target[i]
-            for c in range(s):
-                M[b, c] += part * mine[c]
-            u[b] += part * weight
-            response[b] = target[unit]
-    table.inside[units[a]], table.inside[unit], units[a] = False, True, unit
-    inverse, e = 1.0 / fresh[unit], ones_residual[unit]
+            add(M[b], part[b], mine)
+            u[b] += part[b] * weight
+            add(fresh, -G[unit, table.units[b]], T[b])
+    T[a] = fresh
+    response, inverse, e = T[:, unit].copy(), 1.0 / fresh[unit], ones_residual[unit]
+    part = -inverse * response
+    pivot(T, a, part, inverse, table.schur, ones_residual, -1.0, -e)
     for b in range(s):
         if b != a:
-            part, target = -response[b] * inverse, T[b]
-            for i in range(row.size):
-                target[i] += part * fresh[i]
-            for c in range(s):
-                M[b, c] -= part * response[c]
-            target[unit], u[b], M[b, a], M[a, b] = 0.0, u[b] + part * e, part, part
+            add(M[b], -part[b], response)
+            u[b] += part[b] * e
+            T[b, unit], M[b, a], M[a, b] = 0.0, part[b], part[b]
     M[a, a], u[a] = inverse, e * inverse
-    for i in range(row.size):
-        row[i] = fresh[i] * inverse
-        schur[i] -= fresh[i] * row[i]
-        ones_residual[i] -= row[i] * e
-    ones_residual[unit] = schur[unit] = 0.0
+    ones_residual[unit] = table.schur[unit] = 0.0
+    table.inside[table.units[a]], table.inside[unit], table.units[a] = False, True, unit
 
 
 @compiled

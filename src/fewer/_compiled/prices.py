@@ -150,18 +150,20 @@ def dearest(prices: Vector, fixed: Ints, costs: Vector, room: float) -> tuple[fl
     """
     rates = prices / costs
     total, last, following = 0.0, 0.0, 0.0
-    for i in np.argsort(-rates):
-        if fixed[i] != FREE:
-            continue
-        if costs[i] > room:
-            total += rates[i] * room
-            following = rates[i]
-            last = following if room > 0.0 else last
-            break
-        total += rates[i] * costs[i]
-        room -= costs[i]
-        last = rates[i]
-    return total, last, following
+    while True:
+        best = -1
+        for i in range(len(fixed)):
+            if fixed[i] == FREE and rates[i] >= 0.0 and (best < 0 or rates[i] > rates[best]):
+                best = i
+        if best < 0:
+            return total, last, following
+        if costs[best] > room:
+            total += rates[best] * room
+            return total, (rates[best] if room > 0.0 else last), rates[best]
+        total += rates[best] * costs[best]
+        room -= costs[best]
+        last = rates[best]
+        rates[best] = -1.0
 
 
 @compiled
@@ -221,6 +223,13 @@ def branching_dimension(left: Restriction, fixed: Ints) -> int:
 
 
 @compiled
+def keep_split(split: Vector, left: Restriction) -> None:
+    """Write the shares of a restricted problem back."""
+    for j in range(len(left.entry)):
+        split[left.entry[j]] = left.share[j]
+
+
+@compiled
 def tighten(
     indptr: Ints,
     indices: Ints,
@@ -274,7 +283,7 @@ def tighten(
             if mark == np.inf:
                 mark, since = bound, 0
             if since == PATIENCE or done == rounds:
-                split[left.entry] = left.share
+                keep_split(split, left)
                 if since == PATIENCE and mark - bound < PROGRESS * (bound - floor):
                     return STUCK, bound, branching_dimension(left, fixed), work
                 if done == rounds:
@@ -282,4 +291,4 @@ def tighten(
                 mark, since = bound, 0
             paid = total, last, following
             changed = fix_and_forget(prices, fixed, costs, left, values, paid, floor)
-        split[left.entry] = left.share
+        keep_split(split, left)

@@ -42,12 +42,8 @@ def spelled(fix: Any) -> str:
     """Return a parameter of the library, with a value or without, as an option.
 
     >>> from .._validation import Fix
-    >>> (
-    ...     spelled(Fix("missing", ("drop", "impute"))),
-    ...     spelled(Fix("columns", {"age": "ignore"})),
-    ...     spelled(Fix("ks")),
-    ... )
-    ('--missing drop or impute', '--ignore age', '--path')
+    >>> spelled(Fix("missing", "drop")), spelled(Fix("columns", {"age": "ignore"}))
+    ('--missing drop', '--ignore age')
     """
     name, value = fix
     if value is None:
@@ -57,8 +53,7 @@ def spelled(fix: Any) -> str:
         return f"--ignore {column}" if kind == "ignore" else f"{flag(name)} {column}:{kind}"
     if isinstance(value, list):
         return f"{flag(name)} {','.join(map(str, value))}"
-    *some, last = map(str, value if isinstance(value, tuple) else (value,))
-    return f"{flag(name)} {', '.join(some) + ' or ' if some else ''}{last}"
+    return f"{flag(name)} {value}"
 
 
 def sentence_of(error: Any) -> str:

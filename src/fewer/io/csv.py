@@ -236,37 +236,39 @@ def head_types(
     head = pl.read_csv(path, n_rows=rows, null_values=list(MISSING), **dialect.layout({}))
     if head.height == 0:
         raise InvalidInput(f"{label}: has a head but no rows, or a quote that is never closed")
-    cells = pl.all()
-    tests = {  # in one pass over all columns, of which there may be many
-        "filled": cells.is_not_null(),
-        "coded": cells.str.contains(CODE),
-        "digits": cells.str.contains(r"\d"),
+    cells = head.unpivot()["value"]  # one long column, as columns cost more than cells
+
+    def counts(test: pl.Series) -> Any:
+        """How many cells of each column pass."""
+        passed = test.fill_null(False).to_numpy().reshape(head.width, head.height)
+        return passed.sum(axis=1)
+
+    filled = counts(cells.is_not_null())
+    plain = (counts(cells.str.contains(CODE)) == 0) & (filled > 0)
+    tests = {
         pl.Int64: cells.cast(pl.Int64, strict=False).is_not_null(),
         pl.Float64: cells.cast(pl.Float64, strict=False).is_not_null(),
         pl.Boolean: cells.is_in([*TRUE, *FALSE]),
         pl.Date: cells.str.contains(ISO_DATE),
-        ",": cells.str.contains(COMMA_NUMBER),
     }
-    counts = {key: np.array(head.select(test.sum()).row(0)) for key, test in tests.items()}
-    filled, plain = counts["filled"], (counts["coded"] == 0) & (counts["filled"] > 0)
     types: dict[str, Any] = {}
-    for dtype in (pl.Int64, pl.Float64, pl.Boolean, pl.Date):
-        for j in np.flatnonzero(plain & (counts[dtype] == filled)):
-            types.setdefault(names[j], dtype)
-    mostly = (counts["digits"] > MOSTLY * filled) | (filled == 0)
-    suspects = [names[j] for j in np.flatnonzero(mostly) if names[j] not in types]
-    grouped = [n for n, dtype in types.items() if dtype == pl.Float64 and is_grouped(head[n])]
-    commas = {names[j] for j in np.flatnonzero(plain & (counts[","] == filled))} - types.keys()
-    floats = sum(dtype == pl.Float64 for dtype in types.values())
-    decimal_comma = dialect.separator != "," and bool(commas) and len(grouped) == floats
+    for dtype, test in tests.items():
+        fitting = plain & (counts(test) == filled)
+        types = {names[j]: dtype for j in np.flatnonzero(fitting)} | types
+    floats = [name for name, dtype in types.items() if dtype == pl.Float64]
+    decimal_comma = False
+    if dialect.separator != "," and all(is_grouped(head[name]) for name in floats):
+        fitting = plain & (counts(cells.str.contains(COMMA_NUMBER)) == filled)
+        commas = {names[j]: pl.Float64 for j in np.flatnonzero(fitting) if names[j] not in types}
+        decimal_comma, types = bool(commas), types | commas
     decimal = "," if decimal_comma else None
-    if decimal_comma:
-        types |= dict.fromkeys(commas, pl.Float64)
-        suspects = [name for name in suspects if name not in commas]
+    mostly = (counts(cells.str.contains(r"\d")) > MOSTLY * filled) | (filled == 0)
+    suspects = [names[j] for j in np.flatnonzero(mostly) if names[j] not in types]
     looks = {name: parsed(head[name], decimal, dialect.separator == ";") for name in suspects}
     signs = {look.decimal for look in looks.values()} - {None}
     decimal = decimal or (signs.pop() if len(signs) == 1 else None)
     if decimal == ",":
+        grouped = [name for name in floats if is_grouped(head[name])]
         looks |= {name: parsed(head[name], decimal, True) for name in grouped}
         types = {name: dtype for name, dtype in types.items() if name not in grouped}
     return types, looks, decimal, decimal_comma

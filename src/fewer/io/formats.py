@@ -152,12 +152,12 @@ def encoding_of(start: bytes, label: str) -> str | None:
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     sample = start[:4000]
-    if sample.count(0) <= MAX_ZERO_SHARE * len(sample):
-        return None
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if max(even, odd) > 0.2 * len(sample) and min(even, odd) < 0.05 * len(sample):
-        return "utf-16-be" if even > odd else "utf-16-le"
-    raise unsupported(label, "bytes that are no text")
+    if even + odd <= MAX_ZERO_SHARE * len(sample):
+        return None
+    if min(even, odd) > 0.05 * len(sample) or max(even, odd) < 0.2 * len(sample):
+        raise unsupported(label, "bytes that are no text")
+    return "utf-16-be" if even > odd else "utf-16-le"
 
 
 def remove_copies() -> None:

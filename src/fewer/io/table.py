@@ -444,25 +444,19 @@ class SeveralTables(FileTable):
         """The columns of all files, of a type that holds those of each."""
         frames = [part.read(names, as_text, refuse) for part in self.parts]
         for name in names:
-            frames = self._alike(frames, name, refuse)
+            kinds: dict[str, str] = {}
+            for i, part in enumerate(self.parts):
+                kind = broad(frames[i][name])
+                if kind is None:
+                    frames[i] = frames[i].with_columns(pl.lit(None).alias(name))
+                else:
+                    kinds.setdefault(kind, part.label)
+            if len(kinds) > 1:
+                (kind, first), (other, label) = list(kinds.items())[:2]
+                words = f"{label}, column {name!r}: expected {kind} in {first}, got {other}"
+                refuse(InvalidInput(words))
+                frames = [frame.with_columns(pl.col(name).cast(pl.String)) for frame in frames]
         return pl.concat(frames, how="vertical_relaxed", rechunk=False)
-
-    def _alike(self, frames: list[Any], name: str, refuse: Refuse) -> list[Any]:
-        """Frames with one column of the same kind; texts in one and numbers in another are refused."""
-        kinds = [broad(frame[name]) for frame in frames]
-        first = next((i for i, kind in enumerate(kinds) if kind is not None), 0)
-        other = next((i for i, kind in enumerate(kinds) if kind not in (None, kinds[first])), None)
-        if other is not None:
-            expected = f"{kinds[first]} in {self.parts[first].label}"
-            where = f"{self.parts[other].label}, column {name!r}"
-            refuse(InvalidInput(f"{where}: expected {expected}, got {kinds[other]}"))
-            return [frame.with_columns(pl.col(name).cast(pl.String)) for frame in frames]
-        dtype = frames[first].schema[name] if kinds[first] else pl.Float64
-        empty = pl.lit(None, dtype).alias(name)
-        return [
-            frame if kind is not None else frame.with_columns(empty)
-            for frame, kind in zip(frames, kinds, strict=True)
-        ]
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
         """Parts of the columns, file by file."""

@@ -21,8 +21,7 @@ from .points.blocks import solve_summary
 from .points.options import PointsOptions
 from .points.passes import Coreset, FirstPlan, FirstSummary, PointsPlan, SecondSummary
 from .terms.options import TermsOptions
-from .terms.terms import track
-from .terms.tracking import TermsSummary, terms_schema
+from .terms.terms import TermsSummary, terms_schema, track
 
 
 @dataclass(frozen=True, eq=False)

@@ -253,6 +253,8 @@ class RowsMMD(Discrepancy):
 
     def image(self, units: Indices, weights: Vector) -> Vector:
         """K q for these weights, (size,)."""
+        if not len(units):
+            return np.zeros(self.space.size)
         both = None if self.labels is None else (self.labels, self.labels[units])
         dtype = precision(self.rows, self.space.size)
         how = self.similarity, both, self.memory, None, dtype, self._centre

@@ -15,8 +15,7 @@ from ..deadline import Deadline
 from ..jobs.dims.dims import DimsProblem, summarise
 from ..jobs.dims.options import DimsOptions
 from ..jobs.terms.options import LOSSES, TermsOptions
-from ..jobs.terms.terms import track
-from ..jobs.terms.tracking import Tracked
+from ..jobs.terms.terms import Tracked, track
 from ..programmes import nonnegative_least_squares
 from ..result import Result
 from ..spaces import Atoms

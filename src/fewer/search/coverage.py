@@ -1,6 +1,7 @@
 """Mass on supports: the engine of problems whose minimum on a face depends only on the mass that the face covers."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,16 +31,12 @@ PROOF_WORK = 1e8
 """Entries passed over by the proof of "auto": about a second."""
 WORK_PER_CALL = 2e7
 """Entries that may be passed over between two chances to stop."""
-SEARCH_SHARE, MOST_SEARCHES = 0.25, 16
-"""Perturbations go on within a proof for this share of its work, so many after a look at most."""
 GAP = 1e-11
 """A bound this close to the gain, relative to it (KL) or to ‖q‖² (l2), is rounding and counts as
 equal."""
 TRIES = 20
 """Supports drawn at random, of which a perturbation may take in the first that fits."""
 NO_LIMIT = 2**62
-CACHED = 2**14
-"""Numbers that stay in a core's cache: their bits are done block by block."""
 SHORT = 16
 """Runs below this are not worth a loop of their own in NumPy: one strided sum for each of their
 entries instead."""
@@ -84,10 +81,8 @@ class CoverageEngine:
         self.cover, self.rules = cover, rules
         self._search = CoverSearch(cover, rules)
         self._unseen = bool(constraint.include)  # those included are a support by themselves
-        self._near: CoverSearch | None = None  # within a proof, on what is left of the cover
         self._known: tuple[bytes | None, Vector | None, float] = (None, None, math.inf)
         self._began, self._complete, self._looked = False, False, False
-        self._left: tuple[Branch, ...] | None = None  # of all supports, after the first looks
         self._rounding, self._more_work = 0.0, 0.0
 
     @property
@@ -143,17 +138,21 @@ class CoverageEngine:
         return self._known[1:]
 
     def add_best(self) -> int:
-        """A step of Algorithm 3; those included are a support by themselves."""
-        added, self._unseen = int(self._unseen), False
-        return self._with_state(added or self._search.add_best())
+        """A step of Algorithm 3."""
+        return self._grown(self._search.add_best)
 
     def grow(self, count: int) -> int:
         """Add dimensions by look-ahead."""
         affordable = 1 + int(WORK_PER_CALL / self._search.one_pass)
-        return self._with_state(self._search.grow(min(count, affordable)))
+        return self._grown(lambda: self._search.grow(min(count, affordable)))
 
-    def _with_state(self, added: int) -> int:
-        """Another face where the one that is full holds no state."""
+    def _grown(self, add: Callable[[], int]) -> int:
+        """How many dimensions come in; those included are a support by themselves.
+
+        A face that is full and holds no state makes place for another.
+        """
+        added, self._unseen = int(self._unseen), False
+        added = added or add()
         if added and not self._search.lacking and self.answer() is None:
             self._hold_a_state()
         return added
@@ -184,7 +183,7 @@ class CoverageEngine:
         left = self.bound(Branch())
         while len(left) == 1 and self.work < until:
             left = self.bound(left[0])
-        self._left, self._complete = left, not left
+        self._complete = not left
         return self._search.gain > gain
 
     @property
@@ -221,12 +220,8 @@ class CoverageEngine:
             return ()
         node: Node | None = branch.memory
         if node is None:
-            if not len(branch.included) and not len(branch.excluded):
-                if self._left is not None:
-                    left, self._left = self._left, None
-                    return left
-                if self._few:
-                    return self._value_all_masks()
+            if self._few and not len(branch.included) and not len(branch.excluded):
+                return self._value_all_masks()
             touch = self.cover.measure(self._search.units)[0]
             proof = Proof(self.cover, self.rules, touch)
             node = proof.node(branch.included, branch.excluded)
@@ -238,8 +233,6 @@ class CoverageEngine:
         bound, nodes, face = proof.look(node, self._search.gain)
         self._more_work += proof.work - before
         moved = face is not None and self._offer(face)
-        if nodes and proof.shrunk:
-            moved |= self._search_near(proof)
         if moved and len(nodes) == 1 and nodes[0].whole:
             proof.shrunk = False  # a better face leaves fewer supports that matter
         lowest = max(self.cover.loss(proof.rounded(bound)), branch.bound)
@@ -259,25 +252,6 @@ class CoverageEngine:
         self._more_work += float(self.cover.n << self.cover.n)
         self._began, self._rounding, self._complete = True, 0.0, True
         return ()
-
-    def _search_near(self, proof: Proof) -> bool:
-        """Perturbations on what is left of the cover, for a share of the proof's work.
-
-        Whether they found better.
-        """
-        if self._near is None or self._near.cover is not proof.cover:
-            self._near = CoverSearch(proof.cover, self.rules, self.support)
-            self._near.work = 0.0
-        search, before, improved = self._near, self._near.work, False
-        if search.exhausted:
-            return False
-        rng = np.random.default_rng(proof.steps)
-        for _ in range(MOST_SEARCHES):
-            if search.work >= SEARCH_SHARE * proof.work:
-                break
-            improved |= search.perturb(rng)
-        self._more_work += search.work - before
-        return improved and self._offer(search.units)
 
 
 def _branch(bound: float, node: Node) -> Branch:
@@ -367,7 +341,7 @@ class CoverSearch:
         if not fits.any():
             return 0
         Q, Q2, log_size = _cover.measure(self.face, self._supports)
-        add, add2, _near, _lacks = _cover.lone_gains(self.face, self._supports)
+        add, add2, _lacks = _cover.lone_gains(self.face, self._supports)
         gains, scale = Q + add, 0.0
         if c.mode != KL:
             gains = Q2 + add2 - np.square(1.0 - gains) * np.exp(-log_size - c.log_m)
@@ -468,23 +442,16 @@ def subset_sums(f: Vector) -> Vector:
     >>> subset_sums(np.array([1.0, 2.0, 4.0, 8.0])).tolist()
     [1.0, 3.0, 5.0, 15.0]
     """
-    blocks = f.reshape(-1, min(len(f), CACHED))
-    for block in blocks:
-        _add_bits(block, 1)
-    _add_bits(f, blocks.shape[1])
-    return f
-
-
-def _add_bits(f: Vector, half: int) -> None:
-    """Add f without a bit to f with it, in place, for the bit of value `half` and all higher ones."""
+    half = 1
     while half < len(f):
-        if half < SHORT:
-            for first in range(half):
-                f[half + first :: 2 * half] += f[first :: 2 * half]
-        else:
+        for first in range(min(half, SHORT)):  # short runs by strides, long ones at once
+            step = first if half < SHORT else slice(None)
             pairs = f.reshape(-1, 2, half)
-            pairs[:, 1] += pairs[:, 0]
+            pairs[:, 1, step] += pairs[:, 0, step]
+            if half >= SHORT:
+                break
         half *= 2
+    return f
 
 
 def over_masks(x: Ints) -> Ints:

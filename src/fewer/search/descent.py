@@ -1,7 +1,7 @@
 """Descent on the simplex of a face, for smooth F.
 
 A search is asked for `value_at(weights)`, for `slopes_at(weights, value)`, None where the gradient
-is no guide, and whether it is `done`; it keeps the best `weights` and their `value`.
+is no guide, and whether it is `done()`; it keeps the best `weights` and their `value`.
 """
 
 import math
@@ -54,7 +54,7 @@ def quasi_newton(search: Any) -> None:
         return
     idle, B = 0, np.eye(w.size) * (float(np.ptp(slopes)) or 1.0)
     for _ in range(MOST_STEPS):
-        if search.done or idle > IDLE:
+        if search.done() or idle > IDLE:
             return
         target = simplex_weights(0.5 * B, 0.5 * (B @ w - slopes), w)
         promise = float(slopes @ (w - target))
@@ -82,7 +82,7 @@ def line(search: Any, w: Vector, value: float, target: Vector, promise: float) -
             if slopes is not None:
                 return after, after_value, slopes
         finite += after_value < math.inf
-        if search.done or finite > MOST_FINITE:
+        if search.done() or finite > MOST_FINITE:
             break
         length *= 0.5
     return w, value, None
@@ -115,7 +115,7 @@ def accelerated(search: Any) -> None:
     ahead, t, mu, idle = best, 1.0, 1.0, 0
     for _ in range(MOST_ACCELERATED):
         w, value, _slopes = best
-        if search.done or ahead[2] is None:
+        if search.done() or ahead[2] is None:
             return
         after, after_value, mu = projected(search, ahead[0], ahead[1], ahead[2], mu)
         if after_value > value:  # momentum overshot: from w itself the next step descends

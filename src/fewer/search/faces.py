@@ -38,8 +38,6 @@ rounding of F."""
 MOST_SWAPS, MOST_SEARCHED = 4000, 1000
 """Swaps that are all compared, with a closed form and without; of more, those to the most promising
 units."""
-MOST_WEIGHED = 8
-"""Units whose mass is compared to choose one to branch on: those of the heaviest entries."""
 EVALUATION, SEARCHING, GAME, LOOKUP = 2e4, 5e4, 1.5e6, 1e4
 """What F in closed form, one evaluation in a search, one game of the cuts and remembering cost, in
 multiplications."""
@@ -270,20 +268,10 @@ class Faces:
     def heaviest(self, p: Vector, units: Indices, undecided: Indices) -> int:
         """The undecided unit that carries most mass: without it, so much is not on the face.
 
-        Only units of the heaviest entries are compared; where units overlap, the support of p may
-        name others than those of the branch.
+        Where units overlap, the support of p may name others than those of the branch.
         """
         used = np.intersect1d(self.constraint.support(p), undecided)
-        if len(used) > MOST_WEIGHED:
-            heavy: set[int] = set()
-            for entry in np.argsort(-p, kind="stable"):
-                alone = np.zeros(p.size)
-                alone[entry] = 1.0
-                heavy |= {*self.constraint.support(alone).tolist()} & {*undecided.tolist()}
-                if len(heavy) >= MOST_WEIGHED:
-                    break
-            used = np.array(sorted(heavy), np.int64)
-        candidates = used if used.size else undecided[:MOST_WEIGHED]
+        candidates = used if used.size else undecided[:1]
         self._counted += EVALUATION * len(candidates)
         left = [float(p[self._face(units[units != unit])].sum()) for unit in candidates]
         return int(candidates[int(np.argmin(left))])
@@ -351,7 +339,6 @@ class FaceSearch:
         fall = float(gradient @ weights) - float(gradient.min())
         return None if size > 0.0 and fall > STEEPEST * size else gradient
 
-    @property
     def done(self) -> bool:
         """Whether nothing is left to find out."""
         if self.bound >= self.enough:
@@ -368,7 +355,7 @@ class FaceSearch:
         solver = self.solver
         if solver.trust >= 0:
             (quasi_newton if self.face.size <= LARGE_FACE else accelerated)(self)
-            near = self.done or self.value - self.bound <= NEAR * abs(self.value)
+            near = self.done() or self.value - self.bound <= NEAR * abs(self.value)
             solver.trust = min(solver.trust + (1 if near else -1), MOST_TRUST)
         if self._cut_down(most_cuts) > MANY_CUTS:
             solver.trust = max(solver.trust, 0)
@@ -377,18 +364,14 @@ class FaceSearch:
         """Kelley's cutting planes, every other one halfway to the best point, which damps their swings; how many."""
         for count in range(most):
             rows = self.solver.cuts_on(self.face) + self.price
-            if self.done or not len(rows):
+            if self.done() or not len(rows):
                 return count
             low, at = self.solver.game(rows)
-            if self._closed_by(low):
+            self.bound = max(self.bound, low)
+            if self.done():
                 return count
             self._cut_near(0.5 * (at + self.weights) if count % 2 else at)
         return most
-
-    def _closed_by(self, bound: float) -> bool:
-        """Raise the bound; whether nothing is left to find out."""
-        self.bound = max(self.bound, bound)
-        return self.done
 
     def _cut_near(self, at: Vector) -> None:
         """A cut at a point, or where F has none there, on the way from it to the best one and the even ones."""
@@ -425,7 +408,7 @@ class FaceSearch:
         size = max(whole.size, abs(value)) or 1.0
         self._try_inside(begin, outside)
         for price in PRICES:
-            if self.done or self.value < math.inf:
+            if self.done() or self.value < math.inf:
                 return
             whole = FaceSearch(solver, every, self.enough, price=np.asarray(price * size * outside))
             whole.value_at(begin)
@@ -516,7 +499,7 @@ class FaceSolver:
                 search.value_at(search.weights)
             if search.value == math.inf:
                 search.enter()
-            if not search.done and search.value < math.inf:
+            if not search.done() and search.value < math.inf:
                 search.descend()
         weights[:] = 0.0
         weights[inside] = search.weights

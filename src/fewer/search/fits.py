@@ -12,15 +12,13 @@ from .._validation import Indices, Vector
 from ..active_set import box_weights, climb
 from ..constraints.conditions import Conditioned, Conditions
 from ..deadline import Deadline
-from ..programmes import quadratic_programme
+from ..programmes import linear_programme, quadratic_programme
 from ..protocols import Quadratic, slope_error
 from ..rules import NO_UNITS, Rules
 
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-NEARLY_ZERO = 1e-8
-"""The share of the constant term below which F has lost half of its digits."""
 SLACK, MET = 1e-12, 1e-12
 """How far sums of bounds may miss one, and weights of the active set a condition."""
 EPS = float(np.finfo(float).eps)
@@ -170,6 +168,15 @@ def conditioned_weights(
     return conditions.solved(units, partial(quadratic_programme, H, c, low, high))
 
 
+def feasible_weights(rules: Rules, units: Indices, inside: Mask) -> bool:
+    """Whether some weights on these units, those inside with their least, meet all conditions."""
+    low, high = bounds(rules, inside)
+    if not len(units) or low.sum() > 1.0 + SLACK or high.sum() < 1.0 - SLACK:
+        return False
+    flat = partial(linear_programme, np.zeros(len(units)), low, high)
+    return rules.conditions is None or rules.conditions.solved(units, flat) is not None
+
+
 def vertex(slopes: Vector, lower: Vector, upper: Vector) -> Vector:
     """The vertex of {lower <= w <= upper, 1'w = 1} with the least slopes'w: lower bounds, the rest to the least slopes.
 
@@ -199,35 +206,6 @@ def refitted(problem: Quadratic, rules: Rules, units: Indices, start: Vector | N
         kept |= np.isin(units, rules.include)
     units, w = units[kept], w[kept]
     return Fit(units, w, problem.value_at(units, w))
-
-
-def polished(problem: Quadratic, rules: Rules, fit: Fit) -> Fit:
-    """Newton steps with slopes from F itself rather than from the Gram matrix, kept while they help.
-
-    H_FF d = s_F + mu 1, 1ᵀd = 0 on the weights F strictly inside their bounds. Matters where F is
-    nearly zero, and is left out elsewhere if slopes are costly.
-    """
-    if not hasattr(problem, "centred") and fit.value > NEARLY_ZERO * abs(problem.constant):
-        return fit
-    low, high = rules.min_weight, rules.max_weight
-    free = (fit.weights > low) & (fit.weights < high)
-    units, size = fit.units[free], int(free.sum())
-    if size < 2:
-        return fit
-    K = np.ones((size + 1, size + 1))
-    K[:size, :size] = on_support(problem, units)[0]
-    K[size, size] = 0.0
-    for _ in range(2):
-        slopes = problem.slopes(fit.units, fit.weights)[units]
-        step = np.linalg.lstsq(K, np.append(slopes - slopes.mean(), 0.0), rcond=None)[0][:size]
-        w = fit.weights.copy()
-        w[free] += step - step.mean()
-        w[free] /= w[free].sum() / (1.0 - w[~free].sum())
-        value = problem.value_at(fit.units, w)
-        if not value < fit.value or np.any(w < low) or np.any(w > high):
-            break
-        fit = Fit(fit.units, w, value)
-    return fit
 
 
 def line_gains(problem: Quadratic, fit: Fit) -> Vector:

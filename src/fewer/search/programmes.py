@@ -23,6 +23,7 @@ from .fits import (
     Relaxed,
     bounds,
     conditioned_weights,
+    feasible_weights,
     line_gains,
     on_support,
     spread,
@@ -133,15 +134,6 @@ class Programmes:
         price = np.zeros(self.n) + best.price
         return Fit(units, best.weights, value, price, best.charge, gradient[0])
 
-    def _feasible(self, units: Indices, inside: Mask) -> bool:
-        """Whether some weights on these units meet all conditions, by a linear programme."""
-        ends = bounds(self.rules, inside)
-        if not _room(units, ends):
-            return False
-        self.work += QP_COST
-        flat = partial(linear_programme, np.zeros(len(units)), *ends)
-        return self.conditions is None or self.conditions.solved(units, flat) is not None
-
     def slopes(self, at: Fit) -> Vector:
         """How fast F and the price of the conditions rise with the weight of each entry, (n,)."""
         self.work += float(self.n)
@@ -232,7 +224,8 @@ class Programmes:
         else:
             fit, low = self._entering(units, inside, start)
         if fit is None:
-            unknown = len(units) > MOST_WHOLE or self._feasible(units, inside)
+            self.work += QP_COST
+            unknown = len(units) > MOST_WHOLE or feasible_weights(self.rules, units, inside)
             return Relaxed(units, None, math.inf, -math.inf if unknown else math.inf)
         return Relaxed(units, self.member(fit), fit.value, low, fit)
 

@@ -23,7 +23,6 @@ from .fits import (
     first_answer,
     on_support,
     path_supports,
-    polished,
     promising,
     refit_cost,
     refitted,
@@ -275,7 +274,7 @@ class QuadraticEngine:
         return 0
 
     def _improved(self) -> Iterator[None]:
-        """Local search from every start, then in new pools around the best answer, which is polished."""
+        """Local search from every start, then in new pools around the best answer."""
         best: Any = self.best
         if self._reached or best is None:
             return
@@ -298,9 +297,6 @@ class QuadraticEngine:
             if turn >= FEWEST_POOLS and self.value >= before * (1.0 - ENOUGH):
                 break
         self._pool, self._pool_began = pool, pool.work
-        best = self.best
-        self._take(polished(self.problem, self.rules, best))
-        yield
 
     def _climbed(self, pool: CandidatePool, replaces: bool = False) -> Iterator[None]:
         """Moves until none helps, with pauses; then the lightest units are replaced too if so asked."""
@@ -335,7 +331,7 @@ class QuadraticEngine:
             return False
         better = False
         if pool.promises(self.value):
-            better = self._take(polished(self.problem, self.rules, self._fit_of(pool)))
+            better = self._take(self._fit_of(pool))
         self._moved = 0 if better else self._moved + 1
         if self.centred and self.width < self.open and (better or self._moved == MOVED):
             self._moved = 0
@@ -442,7 +438,7 @@ class QuadraticEngine:
             G = target_gram(self.problem, units, units)
             self._relaxations = Relaxations(G, self.rules, self.attained and size > SPECTRAL)
         known = self._relaxations
-        rest = known.look_from(branch, self.best)
+        rest = known.look(branch, self.best)
         if known.value < self.value:
             self._take(refitted(self.problem, self.rules, known.support, known.weights))
         return rest

@@ -11,18 +11,25 @@ conditions hold. The multipliers of a node follow its relaxed indicators.
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from .._compiled import certificate, dnn_admm
 from .._validation import Indices, Vector
 from ..constraints.conditions import Conditioned
-from ..programmes import linear_programme
 from ..rules import Rules
 from ..threads import own_threads
 from .engine import Branch
-from .fits import Fit, Mask, Matrix, bounds, conditioned_weights, spread, vertex
+from .fits import (
+    Fit,
+    Mask,
+    Matrix,
+    bounds,
+    conditioned_weights,
+    feasible_weights,
+    spread,
+    vertex,
+)
 
 PROVABLE = 600
 """Units up to which a proof forms their whole matrix."""
@@ -141,22 +148,6 @@ class Relaxation:
         return replace(self, Z=Z, price=price, charge=charge)
 
 
-def begin(
-    units: Indices, inside: Mask, ends: tuple[float, float], k: int, beta: float
-) -> Relaxation:
-    """A relaxation before its first round: even weights, no multipliers.
-
-    >>> begin(np.arange(4), np.zeros(4, bool), (0.0, 1.0), 2, 1.0).weights()
-    array([0.25, 0.25, 0.25, 0.25])
-    """
-    m, border = len(units), 2.0 / k**2
-    side = np.append(math.sqrt(border), np.full(m, 1.0 / max(m, 1)))
-    z = np.full(m, border * min(k / max(m, 1), 1.0))
-    limits = np.outer(ends, np.ones(m))
-    Y, Z, y, price = np.outer(side, side), np.zeros((m + 1, m + 1)), np.zeros(m), np.zeros(m)
-    return Relaxation(units, inside, limits, Y, Z, z, y, beta, price)
-
-
 class Relaxations:
     """Bounds for branches of supports, given the best weights known.
 
@@ -186,35 +177,35 @@ class Relaxations:
         self._left: list[Branch] = []
 
     def root(self) -> Relaxation:
-        """The relaxation of all supports."""
+        """The relaxation of all supports before its first round: even weights, no multipliers."""
         units = np.flatnonzero(self.rules.open)
-        inside = np.isin(units, np.asarray(self.rules.include, np.int64))
-        ends = self.rules.min_weight, min(self.rules.max_weight, 1.0)
-        return begin(units, inside, ends, self.k, self._beta)
+        inside = np.isin(units, self.rules.include)
+        m, border = len(units), 2.0 / self.k**2
+        side = np.append(math.sqrt(border), np.full(m, 1.0 / max(m, 1)))
+        z = np.full(m, border * min(self.k / max(m, 1), 1.0))
+        limits = np.outer((self.rules.min_weight, min(self.rules.max_weight, 1.0)), np.ones(m))
+        Y, Z = np.outer(side, side), np.zeros((m + 1, m + 1))
+        return Relaxation(units, inside, limits, Y, Z, z, np.zeros(m), self._beta, np.zeros(m))
 
     @property
     def proven(self) -> float:
         """No weights in a branch that was closed have a lower value."""
-        return min(self._floor * self._scale, max(self.value - self._slack(), 0.0))
+        return min(self._floor, self._cutoff) * self._scale
 
-    def look(self, branch: Branch) -> tuple[Branch, ...]:
-        """Tighten a branch by one bounded call: what is left of it."""
+    def look(self, branch: Branch, best: Fit | None = None) -> tuple[Branch, ...]:
+        """Tighten a branch by one bounded call, given the best answer elsewhere: what is left of it."""
+        if best is not None:
+            self.offer(best.units, best.weights)
         self._left = []
         node = self.root() if branch.memory is None else branch.memory
         bound = max(branch.bound / self._scale, 0.0)
-        if bound < self._cutoff() and self._possible(node) and not self._easy(bound, node):
+        if bound < self._cutoff and self._possible(node) and not self._easy(bound, node):
             with own_threads():  # matrices this small are slower on several threads, by far
                 if self.spectral and branch.memory is None and 0.0 < self.value < math.inf:
                     self._push(bound, self._started(node))
                 else:
                     self._tighten(bound, node)
         return tuple(self._left)
-
-    def look_from(self, branch: Branch, best: Fit | None) -> tuple[Branch, ...]:
-        """`look`, once the best answer elsewhere is known."""
-        if best is not None:
-            self.offer(best.units, best.weights)
-        return self.look(branch)
 
     def offer(self, support: Indices, weights: Vector) -> bool:
         """Take weights that obey the rules over if they are better than those known.
@@ -229,15 +220,16 @@ class Relaxations:
         self.support, self.weights, self.value = support[order], weights[order], max(found, 0.0)
         return True
 
-    def _slack(self) -> float:
-        return RELATIVE * self.value + ABSOLUTE * self._scale if self.value < math.inf else 0.0
-
+    @property
     def _cutoff(self) -> float:
         """Scaled bounds from here on are of no interest."""
-        return max(self.value - self._slack(), 0.0) / self._scale
+        if self.value == math.inf:
+            return math.inf
+        slack = RELATIVE * self.value + ABSOLUTE * self._scale
+        return max(self.value - slack, 0.0) / self._scale
 
     def _push(self, bound: float, node: Relaxation) -> None:
-        if bound < self._cutoff():
+        if bound < self._cutoff:
             outside = np.setdiff1d(np.arange(len(self._group)), node.units)
             self._left.append(Branch(node.units[node.inside], outside, bound * self._scale, node))
 
@@ -252,16 +244,12 @@ class Relaxations:
 
     def _possible(self, node: Relaxation) -> bool:
         """Whether counts and weights leave any support at all."""
-        room, left = self._room(node)
-        if room < 0 or left.min() < 0:
+        if not (self.rules.allows(node.units[node.inside]) and self.rules.reachable(node.units)):
             return False
+        room, left = self._room(node)
         free = np.bincount(self._group[node.units[~node.inside]], minlength=len(left))
         most = self.k - room + min(room, int(np.minimum(free, left).sum()))
-        least = (self.k - room) * self.rules.min_weight
-        here = np.bincount(self._group[node.units], minlength=len(left))
-        if self.rules.strict and np.any(here < self._fewest):
-            return False
-        return most > 0 and most * self.rules.max_weight >= 1.0 - 1e-12 and least <= 1.0 + 1e-12
+        return most > 0 and most * self.rules.max_weight >= 1.0 - 1e-12
 
     def _easy(self, bound: float, node: Relaxation) -> bool:
         """Whether no count binds, so that one quadratic programme settles the node, or a weight to branch on."""
@@ -285,7 +273,7 @@ class Relaxations:
             used = node.inside | (q > 0.0)
             self.offer(node.units[used], q[used])
             self._floor = min(self._floor, low)
-        elif low < self._cutoff():
+        elif low < self._cutoff:
             self._branch(low, node, int(broken[np.argmax(q[broken])]), 0.0, 0.0)
         return True
 
@@ -319,14 +307,8 @@ class Relaxations:
         return min(float(-0.5 * slopes @ q) + least - fit.charge, 0.5 * float(slopes @ q))
 
     def _feasible(self, node: Relaxation) -> bool:
-        """Whether a linear programme finds weights on the units of a node that meet all conditions."""
-        if self.conditions is None:
-            return True
-        ends = bounds(self.rules, node.inside)
-        if ends[0].sum() > 1.0 or ends[1].sum() < 1.0:
-            return False
-        solve = partial(linear_programme, np.zeros(len(node.units)), *ends)
-        return self.conditions.solved(node.units, solve) is not None
+        """Whether some weights on the units of a node meet all conditions."""
+        return feasible_weights(self.rules, node.units, node.inside)
 
     def _started(self, node: Relaxation) -> Relaxation:
         """The same relaxation with the multipliers that the best value suggests, which cost as much as a round."""
@@ -352,7 +334,7 @@ class Relaxations:
             return
         if node.mark == -math.inf:
             self._round(node)
-        cutoff = self._cutoff()
+        cutoff = self._cutoff
         if node.mark == -math.inf or node.rounds >= WATCH:
             repriced = self._repriced(node, Z)
             if repriced is None:

@@ -353,7 +353,7 @@ class Search:
                 branch = branch._replace(bound=max(branch.bound, min(low, self.value)))
         if self._tree is None:
             return self._bound_by_relaxation(branch)
-        rest = self._tree.look_from(branch, self.best)
+        rest = self._tree.look(branch, self.best)
         if self._tree.value < self.value:
             self._take(self.oracle.fit(self._tree.support))
         return rest

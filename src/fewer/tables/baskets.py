@@ -17,9 +17,6 @@ ITEMS = re.compile(r"item|product|sku|article|good|stock|description|name|movie|
 """How columns of orders and of items are called."""
 MAX_CODES = 255
 """Distinct whole numbers up to which a column may be one of a wide table."""
-MIN_LINES = 6
-"""Lines from which pairs whose first parts repeat, and never are second ones, are taken for a long
-table."""
 
 
 def levels_of(column: Column) -> Levels:
@@ -128,9 +125,7 @@ def refuse_long(taste: bytes, separator: str, label: str) -> None:
     if len(pairs) < 2 or any(len(pair) != 2 for pair in pairs):
         return
     first, second = pairs[0]
-    orders, items = {pair[0] for pair in pairs[1:]}, {pair[1] for pair in pairs[1:]}
-    repeats = len(pairs) > MIN_LINES and len(orders) < len(pairs) - 1 and not orders & items
-    if named_long(first, second) or named_long(second, first) or repeats:
+    if named_long(first, second) or named_long(second, first):
         raise InvalidInput(
             f"{label}: looks like a table with a line for each item ({first}, {second}), not one"
             " basket per line; leave out --transactions, and name the columns by --order and"

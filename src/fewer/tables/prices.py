@@ -26,39 +26,6 @@ RETURNS = {"simple": "p(t) / p(t-1) - 1", "log": "log p(t) - log p(t-1)"}
 """Kinds of returns."""
 PRICE_FIXES = ("drop", "ffill")
 """What may be done about missing prices, but for refusing them."""
-FEW_ROWS, MANY_ROWS, MANY_COLUMNS = 10, 2000, 64
-"""Rows below which nothing is said of prices, and rows and columns that are looked at."""
-STEADY = 0.5
-"""Squared steps from row to row, relative to the variance: 2 where rows are independent, near 0 for
-prices."""
-
-
-def resemble_prices(columns: Any, target: Vector) -> bool:
-    """Return whether numbers (r, n) and (r,) look like prices in order of time: positive, and each near the one before.
-
-        Σ (x(t) - x(t-1))² <= 0.5 Σ (x(t) - mean x)²
-
-    of the target and of half of the columns; the ratio is von Neumann's. Of many columns some are
-    looked at.
-
-    >>> days = np.arange(12.0)
-    >>> (
-    ...     resemble_prices(np.column_stack([50.0 + days, 900.0 - days**2]), 100.0 + days),
-    ...     resemble_prices(np.column_stack([days % 2 + 1.0, days % 3 + 1.0]), days + 1.0),
-    ... )
-    (True, False)
-    """
-    if len(target) < FEW_ROWS:
-        return False
-    some = np.unique(np.linspace(0, columns.shape[1] - 1, MANY_COLUMNS).astype(np.int64))
-    values = np.column_stack([target[:MANY_ROWS], columns[:MANY_ROWS][:, some]]).astype(np.float64)
-    if not (values > 0.0).all():
-        return False
-    values /= values.max(axis=0)
-    steps = np.square(np.diff(values, axis=0)).sum(axis=0)
-    spread = np.square(values - values.mean(axis=0)).sum(axis=0)
-    steady = (steps <= STEADY * spread) & (spread > 0.0)
-    return bool(steady[0] and steady[1:].mean() >= 0.5)
 
 
 def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str = "error") -> Any:
@@ -109,18 +76,17 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
     if is_table(prices) and not is_frame(prices):
         frame = returns(prices.to_frame(), kind, date=date, missing=missing)
         return frame.iloc[:, 0] if is_indexed(prices) else frame.to_series(0)
-    X, order = prices, None
-    if is_frame(prices):
-        order = time_order(prices, date)
-    elif date is not None:
+    framed, X = is_frame(prices), prices
+    if date is not None and not framed:
         raise InvalidInput(f"date names a column of a table, but prices is {type(prices).__name__}")
-    else:
+    order = time_order(prices, date) if framed else None
+    if not framed:
         X = as_numbers(prices, "prices")
         if X.ndim not in (1, 2) or 0 in X.shape:
             raise InvalidInput(
                 f"prices must have shape (r,) or (r, n) with at least one price, got {X.shape}"
             )
-    table = Table.of(X if is_frame(X) else X.reshape(len(X), -1))
+    table = Table.of(X if framed else X.reshape(len(X), -1))
     columns = {
         place: column
         for place, column in enumerate(table.columns)
@@ -133,7 +99,7 @@ def returns(prices: Any, kind: str = "simple", *, date: Any = None, missing: str
     panel = Panel(matrix, words, np.arange(table.rows), index_of(prices))
     panel = panel if order is None else panel.take(order.rows)
     panel = panel.without_gaps(missing).returns(kind)
-    if not is_frame(X):
+    if not framed:
         return panel.values.reshape(-1, *X.shape[1:])
     each = dict(zip(columns, panel.values.T, strict=True))
     return put_columns(take_rows(prices, panel.rows), each)

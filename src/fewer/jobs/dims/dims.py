@@ -153,8 +153,7 @@ def coverage(
 class StateRows:
     """Weighted rows of n small integers, as a CSR table in which every column's baseline is written as 0.
 
-    A code below its baseline moves up by one to make room for it; `decode` undoes that. `origin`
-    (n,) holds the baselines and `shape` the cardinalities; `counts` are the weights of the rows and
+    A baseline changes places with 0. `origin` (n,) holds the baselines and `shape` the cardinalities; `counts` are the weights of the rows and
     `weights` their shares.
     """
 
@@ -184,9 +183,7 @@ class StateRows:
         largest = np.maximum(largest_codes(table), origin)
         moved = np.flatnonzero(origin)
         if moved.size:
-            base, part = origin[moved], table[:, moved].toarray().astype(np.int64)
-            part = np.where(part == base, 0, np.where(part < base, part + 1, part))
-            table = replace_columns(table, moved, part)
+            table = replace_columns(table, moved, swapped(table[:, moved].toarray(), origin[moved]))
         return cls(table, counts, origin, tuple((largest + 1).tolist()))
 
     @property
@@ -209,20 +206,15 @@ class StateRows:
         """Q(S), the share of the rows that a face holds."""
         return min(float(self.weights[self.inside(face)].sum()), 1.0)
 
-    def decode(self, codes: npt.NDArray[np.int64], dims: Indices) -> npt.NDArray[np.int64]:
-        """Codes (s, d) on these dimensions as they were in X."""
-        base = self.origin[dims]
-        return np.where(codes == 0, base, np.where(codes <= base, codes - 1, codes))
-
     def joined(self, units: "ColumnUnits", objective: str) -> "StateRows":
         """The rows with a column for each unit: whether it is used (kl), or which of its states it is in (l2)."""
-        shape, strides = [1] * len(units), []
+        count, table = len(units), self.table
+        shape, strides = [1] * count, []
         for column, unit in enumerate(units.number.tolist()):
             strides.append(shape[unit])
             shape[unit] *= self.shape[column]
-        table = self.table
         if objective == "kl":
-            shape, codes = [2] * len(units), np.ones(table.nnz, np.int32)
+            shape, codes = [2] * count, np.ones(table.nnz, np.int32)
         elif max(shape) > MOST_CODES:
             unit = int(np.argmax(shape))
             raise InvalidInput(
@@ -233,11 +225,21 @@ class StateRows:
         else:
             codes = table.data * np.array(strides)[table.indices]
         entries = codes, units.number[table.indices], table.indptr.copy()
-        joined = sp.csr_array(entries, shape=(table.shape[0], len(units)))
+        joined = sp.csr_array(entries, shape=(table.shape[0], count))
         joined.sum_duplicates()
         if objective == "kl":
             joined.data[:] = 1
-        return StateRows(joined, self.counts, np.zeros(len(units), np.int64), tuple(shape))
+        return StateRows(joined, self.counts, np.zeros(count, np.int64), tuple(shape))
+
+
+def swapped(codes: npt.NDArray[Any], origin: Indices) -> npt.NDArray[np.int64]:
+    """Codes (s, d) in which 0 and the baselines (d,) have changed places.
+
+    >>> swapped(np.array([[0, 1], [2, 1]]), np.array([2, 0])).tolist()
+    [[2, 1], [0, 1]]
+    """
+    codes = codes.astype(np.int64)
+    return np.where(codes == origin, 0, np.where(codes == 0, origin, codes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,10 +273,10 @@ class DimsProblem:
             raise InvalidInput(f"include: the column {name} is left out; columns= may take it in")
         both = np.intersect1d(include, exclude)
         if both.size:
-            what = both.tolist()
-            if units.labels is not None:
-                what = f"columns of unit {shown(units.labels[both[0]])}"
-            raise InvalidInput(f"include and exclude must not overlap, both hold {what}")
+            labels = both.tolist() if units.labels is None else units.labels[both].tolist()
+            raise InvalidInput(
+                f"include and exclude must not overlap, both hold {units.words} {shown(labels)}"
+            )
         rows = StateRows.of(summary, options.baseline)
         return cls(summary, rows, units, include, np.union1d(exclude, out), costs)
 
@@ -293,15 +295,12 @@ class DimsProblem:
             return Rules(n, k, include=include, exclude=exclude)
         budget = as_number(limit, "budget")
         spent, least = float(costs[include].sum()), float(np.delete(costs, exclude).min())
-        room = budget * (1.0 + ROUNDING)
-        if least > room:
-            raise InvalidInput(
-                f"a budget of {budget:g} pays for none of the {self.units.words}: the cheapest"
-                f" costs {least:g}"
-            )
-        if spent > room:
+        if max(spent, least) > budget * (1.0 + ROUNDING):
             raise InvalidInput(
                 f"include costs {spent:g} together, more than the budget of {budget:g}"
+                if spent > least
+                else f"a budget of {budget:g} pays for none of the {self.units.words}: the cheapest"
+                f" costs {least:g}"
             )
         free = np.setdiff1d(np.flatnonzero(costs == 0.0), exclude)
         include = np.union1d(include, free)
@@ -370,20 +369,18 @@ def squared_distance(states: States) -> L2 | ListedL2:
 def place_on_states(result: Result, rows: StateRows, objective: str) -> Result:
     """The chosen face as a distribution on the states inside it."""
     dims = result.indices
-    inside = np.flatnonzero(rows.inside(dims))
-    Q = min(float(rows.weights[inside].sum()), 1.0)
     size = math.prod(rows.shape[i] for i in dims)
-    if inside.size:
+    inside = np.flatnonzero(rows.inside(dims))
+    space, p, Q = States(np.zeros((1, rows.n), np.int32), m=rows.shape), np.zeros(1), 0.0
+    if inside.size:  # else the origin of the face is listed, which no row is at
         space = States(rows.table[inside], rows.counts[inside], rows.shape)
-        q = space.weights * Q
-    else:  # no row lies in the face: list its origin, which q gives no mass
-        space, q = States(np.zeros((1, rows.n), np.int32), m=rows.shape), np.zeros(1)
-    p, rest = q / max(Q, 1e-300), 0.0
+        p, Q = space.weights, min(float(rows.weights[inside].sum()), 1.0)
+    rest = 0.0
     if objective == "l2" or not inside.size:  # what q lacks goes evenly to all states of the face
-        p = q + float(Fraction(1.0 - Q) / size)
+        p = p * Q + float(Fraction(1.0 - Q) / size)
         rest = max(1.0 - float(p.sum()), 0.0) if size > space.size else 0.0
-    codes = space.rows[:, dims].toarray().astype(np.int64)
-    kept = Distribution(rows.decode(codes, dims), p, dims, rows.shape, rest, rows.origin)
+    codes = swapped(space.rows[:, dims].toarray(), rows.origin[dims])
+    kept = Distribution(codes, p, dims, rows.shape, rest, rows.origin)
     words = Words("columns", rows.n)
     result = replace(result, weights=None, table=p, space=space, kept=kept, words=words)
     return result.named("columns", OBJECTIVES[objective])
@@ -466,24 +463,24 @@ def as_costs(
 
     Columns that are `unused` need none.
     """
-    costs, number = by_name(costs, names), units.number
+    costs, places = by_name(costs, names), units.number
     if not isinstance(costs, Mapping):
-        vector = as_vector(costs, number.shape, "costs")
-        if vector.min() < 0.0:
+        amounts = as_vector(costs, places.shape, "costs")
+    else:
+        called = list(range(len(places)) if names is None else names)
+        labels = called if units.labels is None else list(units.labels)
+        unit = {label: at for at, label in enumerate(labels)}
+        unit |= dict(zip(called, places.tolist(), strict=True))
+        amounts = as_vector(list(costs.values()), (len(costs),), "costs")
+        given = [unit[known_name(name, list(unit), "costs")] for name in costs]
+        lacking = np.setdiff1d(places, [*given, *places[unused]])
+        if lacking.size:
             raise InvalidInput(
-                f"costs must not be negative, got {vector.min():g} at index {int(vector.argmin())}"
+                f"costs has none for the column {quoted([labels[i] for i in lacking])}"
             )
-        return np.bincount(number, vector, len(units)).astype(np.float64)
-    called = list(range(len(number)) if names is None else names)
-    labels = called if units.labels is None else list(units.labels)
-    unit = {label: at for at, label in enumerate(labels)}
-    unit |= dict(zip(called, number.tolist(), strict=True))
-    total, lacking = np.zeros(len(units)), set(range(len(units))) - set(number[unused].tolist())
-    for name, cost in costs.items():
-        at = unit[known_name(name, list(unit), "costs")]
-        total[at] += as_number(cost, f"costs of {shown(name)}", allow_equal=True)
-        lacking.discard(at)
-    if lacking:
-        names_lacking = [labels[i] for i in sorted(lacking)]
-        raise InvalidInput(f"costs has none for the column {quoted(names_lacking)}")
-    return total
+        places = np.array(given, np.int64)
+    if amounts.min() < 0.0:
+        raise InvalidInput(
+            f"costs must not be negative, got {amounts.min():g} at index {int(amounts.argmin())}"
+        )
+    return np.bincount(places, amounts, len(units)).astype(np.float64)

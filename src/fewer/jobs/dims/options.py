@@ -107,16 +107,12 @@ class DimsOptions(Options):
 
     def limit(self, k: Any) -> Any:
         """K, which counts columns, or the budget for their costs: exactly one of them is given."""
-        if self.budget is not None and self.costs is None:
-            fix = Fix("costs")
-            words = f"budget is what may be spent on {fix}; give these too, or k to count columns"
-            raise InvalidInput(words, "budget", [fix])
-        if self.costs is not None and self.budget is None:
-            fix = Fix("budget")
-            words = f"costs need a {fix}, what may be spent on them, instead of k"
-            raise InvalidInput(words, "costs", [fix])
+        if (self.budget is None) != (self.costs is None):
+            name, fix, words = "costs", Fix("budget"), "costs need a {}, what may be spent on them"
+            if self.costs is None:
+                name, fix, words = "budget", Fix("costs"), "budget is what may be spent on {}"
+            raise InvalidInput(words.format(fix), name, [fix])
         if (k is None) == (self.budget is None):
-            spelled = "k" if self.costs is None else "k or budget"
             which = "neither" if k is None else "both"
-            raise InvalidInput(f"give {spelled}: how much may be chosen, got {which}")
+            raise InvalidInput(f"give k, or costs and budget: how much may be chosen, got {which}")
         return k if self.budget is None else self.budget

@@ -25,9 +25,9 @@ from ..._validation import (
 from ...codes import MOST_CODES, as_table, distinct_rows
 from ...result import Result, Status
 from ...row_blocks import canonical_rows
-from ...tables.column import Column, Table, dropped_note
+from ...tables.column import Column, Table, dropped_note, objects
 from ...tables.frames import known_name, positions, quoted, width
-from ...tables.schema import Rows, Schema, checked_weights, left_out, united
+from ...tables.schema import Rows, Schema, asked_kinds, checked_weights, left_out, united
 from ...tables.source import Block, Source
 from .options import DimsOptions
 
@@ -55,13 +55,17 @@ class DimsPlan(NamedTuple):
 
 def schema_of(X: Any, options: DimsOptions) -> Schema:
     """The columns that the first rows suggest, or all of them."""
-    named = is_frame(X)
-    if not named and options.missing != "error" and not sp.issparse(X):
+    columns = options.columns
+    if options.missing != "error" and not sp.issparse(X):
         X = Table.of(X)
-    roles = {}
-    if named and isinstance(options.sample_weight, str):
-        roles = {"sample_weight": options.sample_weight}
-    return Schema.of(X, options.columns, roles, options.missing, reason=unasked)
+    if options.missing == "category":  # numbers with gaps are labels
+        columns = asked_kinds(columns, X.names)
+        for column in X.columns:
+            if column.kind == "number" and column.missing is not None:
+                columns.setdefault(column.name, "category")
+    weight = options.sample_weight
+    roles = {"sample_weight": weight} if is_frame(X) or isinstance(X, Table) else {}
+    return Schema.of(X, columns, roles, options.missing, reason=unasked)
 
 
 def unasked(column: Column) -> str:
@@ -76,7 +80,7 @@ class DimsSummary:
     """Rows of small codes as states, a CSR table (s, n), with their weights (s,), and what is only counted.
 
     `names` (n,) are those of the columns or None; `levels` the labels of each column
-    whose codes are no numbers, and `masses` the weights of these labels, lost states included.
+    whose codes are no numbers.
     `rows` were read, of which `dropped` had missing values. `heavy` is the weight of states that
     use more than `plan.most` columns, which no face holds; `lost` the weight of rare ones that did
     not fit into the memory: any face may hold them.
@@ -87,7 +91,6 @@ class DimsSummary:
     plan: DimsPlan
     names: list[Any] | None = None
     levels: Mapping[int, Labels] = field(default_factory=dict)
-    masses: Mapping[int, Vector] = field(default_factory=dict)
     rows: int = 0
     dropped: int = 0
     heavy: float = 0.0
@@ -111,9 +114,8 @@ class DimsSummary:
             size = table.shape[0]
             weights = checked_weights(block.weight, size)
         weights = np.ones(table.shape[0]) if weights is None else weights
-        masses = {i: label_masses(table[:, [i]].tocsc(), weights, levels[i]) for i in levels}
         dropped = size - table.shape[0]
-        return cls(table, weights, plan, names, levels, masses, size, dropped).fold()
+        return cls(table, weights, plan, names, levels, size, dropped).fold()
 
     @classmethod
     def merged(cls, parts: Sequence["DimsSummary"]) -> "DimsSummary":
@@ -126,7 +128,6 @@ class DimsSummary:
             parts[0],
             table=sp.csr_array(sp.vstack([part.table for part in parts], format="csr")),
             weights=np.concatenate([part.weights for part in parts]),
-            masses={i: np.sum([part.masses[i] for part in parts], axis=0) for i in parts[0].masses},
             **{name: sum(getattr(part, name) for part in parts) for name in counts},
         ).fold()
 
@@ -135,30 +136,27 @@ class DimsSummary:
         plan = self.plan
         if plan.memory == math.inf:
             return self
-        summary = self
-        used = np.diff(self.table.indptr)
-        if plan.most is not None and (used > plan.most).any():
-            light = used <= plan.most
-            heavy = self.heavy + float(self.weights[~light].sum())
-            summary = replace(summary.part(light), heavy=heavy)
+        most = self.n if plan.most is None else plan.most
+        summary = self.part(np.diff(self.table.indptr) <= most, "heavy")
         if summary.table.shape[0]:
             first, inverse = distinct_rows(summary.table)
             weights = np.bincount(inverse, summary.weights, len(first)).astype(np.float64)
             summary = replace(summary, table=summary.table[first], weights=weights)
         sizes = np.diff(summary.table.indptr) * BYTES_PER_ENTRY + BYTES_PER_STATE
-        room = MEMORY_SHARE * plan.memory
-        if float(sizes.sum()) <= room:
-            return summary
         order = np.argsort(-summary.weights, kind="stable")
-        most = max(int(np.searchsorted(np.cumsum(sizes[order]), room)), 1)
-        kept = np.zeros(len(order), bool)
-        kept[order[:most]] = True
-        lost = summary.lost + float(summary.weights[~kept].sum())
-        return replace(summary.part(kept), lost=lost)
+        fits = np.ones(len(order), bool)
+        fits[order[1:]] = np.cumsum(sizes[order])[1:] <= MEMORY_SHARE * plan.memory
+        return summary.part(fits, "lost")
 
-    def part(self, states: npt.NDArray[np.bool_]) -> "DimsSummary":
-        """The summary with some of the states."""
-        return replace(self, table=self.table[np.flatnonzero(states)], weights=self.weights[states])
+    def part(self, states: npt.NDArray[np.bool_], others: str = "") -> "DimsSummary":
+        """The summary with some of the states; the weight of the others is added to a field."""
+        if states.all():
+            return self
+        left = (
+            {others: getattr(self, others) + float(self.weights[~states].sum())} if others else {}
+        )
+        table, weights = self.table[np.flatnonzero(states)], self.weights[states]
+        return replace(self, table=table, weights=weights, **left)
 
     @property
     def n(self) -> int:
@@ -178,18 +176,6 @@ class DimsSummary:
         return np.setdiff1d(np.arange(self.n), places)
 
     @property
-    def labelled(self) -> list[int]:
-        """The columns of labels.
-
-        Others may have `levels` too, where a missing value is a category.
-        """
-        schema = self.plan.schema
-        if schema is None:
-            return []
-        kinds = zip(schema.places, schema.kinds, strict=True)
-        return sorted(place for place, kind in kinds if kind == "category")
-
-    @property
     def notes(self) -> str:
         """Sentences about columns and rows that were left out."""
         schema = self.plan.schema
@@ -202,9 +188,7 @@ class DimsSummary:
         """The names of some columns, as objects; None where there are none."""
         if self.names is None:
             return None
-        labels = np.empty(len(indices), object)
-        labels[:] = [self.names[i] for i in indices]
-        return labels
+        return objects([self.names[i] for i in indices])
 
     def label(self, column: int, code: int) -> Any:
         """What a code of a column stands for."""
@@ -220,38 +204,32 @@ class DimsSummary:
             return as_codes(baseline, n)
         rule = baseline if isinstance(baseline, str) else "auto"
         known(rule, dict.fromkeys(("auto", "mode", "zero")), "baseline")
-        if rule == "zero" and self.labelled:
-            place = self.labelled[0]
+        if rule == "zero" and self.levels:
+            place = min(self.levels)
             raise InvalidInput(
                 f"column {shown(names[place])} holds labels, none of which is zero; give"
                 f" baseline='mode', or baseline={{{names[place]!r}: {self.levels[place][0]!r}}}"
                 " for one of them"
             )
-        moved = {"auto": self.labelled, "mode": list(range(n)), "zero": []}[rule]
+        moved = {"auto": sorted(self.levels), "mode": list(range(n)), "zero": []}[rule]
         origin = np.zeros(n, np.int64)
         if moved:
             origin[moved] = heaviest_codes(self.table[:, moved], self.weights)
-        for place in self.masses if self.lost else ():
-            if place in moved:
-                origin[place] = self.masses[place].argmax()
         for name, label in baseline.items() if isinstance(baseline, Mapping) else ():
             known_name(name, names, "baseline")
             place = int(positions([name], list(names), "baseline")[0])
-            origin[place] = self.code(place, name, label)
+            labels = self.levels.get(place)
+            if labels is None:
+                what = f"baseline of column {shown(name)}"
+                origin[place] = as_integer(label, what, 0, MOST_CODES - 1)
+            elif label in labels.tolist():
+                origin[place] = labels.tolist().index(label)
+            else:
+                raise InvalidInput(
+                    f"baseline: column {shown(name)} has no label {shown(label)}; it has"
+                    f" {quoted(list(labels))}"
+                )
         return origin
-
-    def code(self, place: int, name: Any, label: Any) -> int:
-        """The code of a label of a column."""
-        labels = self.levels.get(place)
-        if labels is None:
-            return as_integer(label, f"baseline of column {shown(name)}", 0, MOST_CODES - 1)
-        codes = np.flatnonzero([level == label for level in labels])
-        if codes.size:
-            return int(codes[0])
-        raise InvalidInput(
-            f"baseline: column {shown(name)} has no label {shown(label)}; it has"
-            f" {quoted(list(labels))}"
-        )
 
     def judge(self, result: Result, objective: str) -> Result:
         """A result for the states that were kept, with what is proven of all rows where some were lost."""
@@ -261,10 +239,11 @@ class DimsSummary:
                 f"l2 needs all states, but rare ones of share {share:.2g} did not fit into the"
                 " memory; raise max_memory"
             )
-        inside = math.exp(-result.value) * (1.0 - share)
-        value = -math.log(inside) if inside > 0 else math.inf
-        most = 1.0 if result.bound is None else math.exp(-result.bound) * (1.0 - share) + share
-        bound = min(max(-math.log(min(most, 1.0)), 0.0), value)
+        value = result.value - math.log1p(-share)
+        bound = 0.0
+        if result.bound is not None:
+            most = math.exp(-result.bound) * (1.0 - share) + share
+            bound = min(max(-math.log(min(most, 1.0)), 0.0), value)
         status = Status.FINISHED if result.status is Status.OPTIMAL else result.status
         lost = f"rare states of share {share:.3g} did not fit into the memory; the bound allows for them"
         note = "; ".join(filter(None, (result.note, lost)))
@@ -281,9 +260,7 @@ def summary_of_rows(source: Source, k: Any, options: DimsOptions) -> DimsSummary
         schema = schema_of(whole.X, options)
         if schema.named and not named:
             whole = whole._replace(X=Table.of(whole.X))
-        if schema.missing in ("impute", "category"):
-            schema = schema.filled(whole, "dims", 0, mode=True, whole=True)
-        return DimsSummary.of(whole, DimsPlan(schema))
+        return DimsSummary.of(whole, DimsPlan(schema.filled(whole, "dims", mode=True, whole=True)))
     rows = canonical_rows(width(source.head(HEAD_ROWS).X))
     head = source.head(rows).X
     schema = schema_of(head, options).filled(source, "dims", rows, mode=True)
@@ -308,21 +285,8 @@ def coded_rows(read: Rows, schema: Schema) -> tuple[Any, dict[int, Labels]]:
         if kind == "category":
             levels[place], codes[:, place] = next(categories)
             continue
-        j = next(numbers)
-        own = codes[:, place] = small_codes(read.numbers[:, j], name, read.kept)
-        gone = read.gone[j] if read.gone and schema.missing == "category" else None
-        if gone is not None:
-            last = int(own[~gone].max(initial=-1)) + 1
-            codes[gone, place] = last
-            levels[place] = np.array([*range(last), None], object)
+        codes[:, place] = small_codes(read.numbers[:, next(numbers)], name, read.kept)
     return sp.csr_array(codes), levels
-
-
-def label_masses(codes: Any, weights: Vector, labels: Labels) -> Vector:
-    """The weight of each label of a CSC column of codes."""
-    masses = np.bincount(codes.data, weights[codes.indices], len(labels)).astype(np.float64)
-    masses[0] = weights.sum() - masses[1:].sum()
-    return masses
 
 
 def are_codes(values: Vector) -> npt.NDArray[np.bool_]:
@@ -334,9 +298,10 @@ def are_codes(values: Vector) -> npt.NDArray[np.bool_]:
 
 def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Any:
     """A column of small whole numbers as codes; `rows` are where its values stand."""
-    right = are_codes(values)
-    if not right.all():
-        wrong = int(np.argmin(right))
+    with np.errstate(invalid="ignore"):
+        codes = values.astype(np.int32)
+    if codes.min(initial=0) < 0 or (codes != values).any():
+        wrong = int(np.argmin(are_codes(values)))
         row = wrong if rows is None else int(rows[wrong])
         ignored, labels = (Fix("columns", {name: kind}) for kind in ("ignore", "category"))
         raise InvalidInput(
@@ -344,7 +309,7 @@ def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Any:
             f" value, got {values[wrong]:g}; {ignored} leaves it out, {labels} takes it as labels",
             fixes=[ignored, labels],
         )
-    return values.astype(np.int32)
+    return codes
 
 
 def largest_codes(table: Any) -> Indices:
@@ -401,23 +366,21 @@ def unite_levels(parts: Sequence[DimsSummary]) -> Sequence[DimsSummary]:
         )
     changed: dict[int, Labels] = {}
     for place, labels in parts[0].levels.items():
-        several = [part.levels[place] for part in parts]
-        if not all(np.array_equal(labels, others) for others in several):
+        several = [part.levels[place].tolist() for part in parts]
+        if any(labels.tolist() != others for others in several):
             known_labels = [[x for x in each if x is not None] for each in several]
-            every = united(known_labels, schemas[0].table[place])
-            none = any(each[-1] is None for each in several)
-            changed[place] = np.append(every, [None] if none else [])
+            none = [None] if any(None in each for each in several) else []
+            changed[place] = objects([*united(known_labels, schemas[0].table[place]), *none])
     return [relabel(part, changed) for part in parts] if changed else parts
 
 
 def relabel(part: DimsSummary, levels: Mapping[int, Labels]) -> DimsSummary:
     """A summary with other labels of some columns; labels not among these are one more code."""
-    columns, masses = sorted(levels), dict(part.masses)
+    columns = sorted(levels)
     dense = part.table[:, columns].toarray()
     for j, place in enumerate(columns):
         code = {label: at for at, label in enumerate(levels[place])}
         numbers = np.array([code.get(label, len(code)) for label in part.levels[place]], np.int64)
         dense[:, j] = numbers[dense[:, j]]
-        masses[place] = np.bincount(numbers, masses[place], len(code)).astype(np.float64)
     table = replace_columns(part.table, np.array(columns, np.int64), dense)
-    return replace(part, table=table, levels={**part.levels, **levels}, masses=masses)
+    return replace(part, table=table, levels={**part.levels, **levels})

@@ -23,7 +23,7 @@ from ...similarity import (
 )
 from ...tables.schema import Encoding
 from .options import PointsOptions
-from .rows import Sample
+from .rows import Sample, ranks_in_groups
 
 STANDARDIZED = "columns were scaled to mean 0 and standard deviation 1 (standardize)"
 MEANS_ONLY = {
@@ -36,8 +36,8 @@ MEANS_ONLY = {
 """What similarities that are inner products do not see."""
 MAX_CHECKED_ROWS = 100
 """Rows on which a function of the user is asked whether it is a similarity."""
-BANDWIDTH_FACTORS = 2.0 ** np.arange(-2, 5)
-"""What the median bandwidth is multiplied by."""
+BANDWIDTH_FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0, 8.0, 16.0)
+"""What the median bandwidth is multiplied by, in this order while there is time; the first of the best."""
 FOLDS = 3
 TINY = 1e-300
 MAX_ROWS, MIN_ROWS = 2400, 100
@@ -50,8 +50,9 @@ TIE = 4.0 * MAX_RELATIVE_ERROR
 """Scores that differ by a smaller share are equal: distances are not known better."""
 BLOCK_ROWS = 2048
 """Rows that are scored at once."""
-FLAT = 1e-12
-"""A column whose deviation is below this share of its mean is constant."""
+FLAT, ROUNDING = 1e-12, 1e-14
+"""A column is constant whose deviation is below this share of its mean, and a sparse one whose
+variance is below this share of its mean square."""
 
 
 def standardizes(X: Any, options: PointsOptions) -> bool:
@@ -76,8 +77,9 @@ class ColumnMoments(NamedTuple):
         mean = np.asarray(weights @ numbers) / max(total, TINY)
         if not sp.issparse(numbers):
             return cls(total, mean, np.asarray(weights @ (numbers - mean) ** 2))
-        squares = weights @ numbers.astype(np.float64).power(2) - total * mean**2
-        return cls(total, mean, np.maximum(squares, 0.0))
+        about_zero = weights @ numbers.astype(np.float64).power(2)
+        squares = about_zero - total * mean**2
+        return cls(total, mean, np.where(squares > ROUNDING * about_zero, squares, 0.0))
 
     @classmethod
     def merged(cls, parts: Sequence["ColumnMoments"]) -> "ColumnMoments":
@@ -219,41 +221,37 @@ def validated_bandwidth(
     part = sample.take(kept).loaded()
     middle, note = fit_bandwidth(part.rows, name, "median", part.weights)
     codes = sample.labels[kept]
-    counts = np.bincount(codes)
-    counts = counts[counts > 0]
+    counts = np.unique(codes, return_counts=True)[1]
     if counts.min() < 2 or len(counts) < 2:  # nothing to validate with, or nothing to tell apart
         return middle, note
     k = max(-(-k * len(kept) // (total or n)), min(k, len(counts)))  # for each row as many as kept
-    # here: scikit-learn takes longer to import than most calls take
-    from sklearn.model_selection import StratifiedKFold
-
-    seed = int(rng.integers(2**31))
-    splitter = StratifiedKFold(min(FOLDS, int(counts.min())), shuffle=True, random_state=seed)
-    folds = list(splitter.split(np.zeros(len(codes)), codes))
+    order, fold = rng.permutation(len(kept)), np.empty(len(kept), np.int64)
+    fold[order] = ranks_in_groups(codes[order]) % FOLDS
     until = options.deadline.share(TIME_SHARE)
-    errors = np.full(len(BANDWIDTH_FACTORS), np.inf)
-    for at in np.argsort(np.abs(np.log2(BANDWIDTH_FACTORS)), kind="stable"):
-        similarity = similarity_of(name, float(middle * BANDWIDTH_FACTORS[at]))
-        each = [validation_error(part, k, similarity, memory, *fold) for fold in folds]
-        errors[at] = np.mean(each)
+    errors: dict[float, float] = {}
+    for factor in BANDWIDTH_FACTORS:
+        similarity = similarity_of(name, middle * factor)
+        folds = (fold == number for number in range(min(FOLDS, int(counts.min()))))
+        each = [validation_error(part, outside, k, similarity, memory) for outside in folds]
+        errors[factor] = float(np.mean(each))
         if until.passed:
             break
-    return middle * float(BANDWIDTH_FACTORS[int(np.argmin(errors))]), note
+    return middle * min(errors, key=errors.__getitem__), note
 
 
 def validation_error(
-    sample: Sample, k: int, similarity: Similarity, memory: int, inside: Indices, outside: Indices
+    sample: Sample, outside: Any, k: int, similarity: Similarity, memory: int
 ) -> float:
-    """Compute the 1-NN error on rows outside of points chosen inside."""
-    assert sample.labels is not None  # noqa: S101 - asked before
-    X, codes, mass = sample.rows, sample.labels, sample.weights
-    t = mass[inside] / mass[inside].sum()
-    F = RowsMMD.between(X[inside], t, similarity, labels=codes[inside], memory=memory)
-    pool = CandidatePool(F, Rules(len(inside), min(k, len(inside))), np.arange(len(inside)))
+    """Compute the 1-NN error on the rows outside of points chosen among the others."""
+    own, test = (sample.take(np.flatnonzero(part)).loaded() for part in (~outside, outside))
+    n, t = len(own.weights), own.weights / own.weights.sum()
+    F = RowsMMD.between(own.rows, t, similarity, labels=own.labels, memory=memory)
+    pool = CandidatePool(F, Rules(n, min(k, n)), np.arange(n))
     pool.fill(pool.k)
-    units = inside[pool.support]
-    guess = codes[units][first_best(log_similarities(X[outside], X[units], similarity))]
-    return float(np.average(guess != codes[outside], weights=mass[outside]))
+    few = own.take(pool.support).loaded()
+    nearest = first_best(log_similarities(test.rows, few.rows, similarity))
+    wrong = np.asarray(few.labels)[nearest] != test.labels
+    return float(np.average(wrong, weights=test.weights))
 
 
 def first_best(scores: Matrix) -> Indices:

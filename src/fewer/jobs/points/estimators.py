@@ -77,7 +77,7 @@ class PointsEstimator(Estimator):
             return X
         X = gathered(X)
         encodes = self._encoding is not None
-        if reset:
+        if reset or self._stream is not None:
             encodes = not self._precomputed and is_encoded(X, self)
         if encodes and is_frame(X):
             check_columns(self, X, reset)

@@ -22,11 +22,13 @@ import scipy.sparse as sp
 from scipy.linalg import solve
 
 from ..._validation import Indices, InvalidInput, Vector
+from ...objectives.mmd import RowsMMD
 from ...options import IN_BLOCKS
 from ...row_blocks import merged_in_tree
+from ...spaces import Atoms
 from ...tables.column import Levels, dropped_note
 from ...tables.frames import stacked, take_rows, width
-from ...tables.schema import EVERY_KIND, Encoding, Schema, united
+from ...tables.schema import EVERY_KIND, Encoding, Schema, level_codes, united
 from ...tables.source import Block, Source
 from . import target as work
 from .comparison import STANDARDIZED, ColumnMoments, Comparison, standardizes, with_bandwidth
@@ -296,13 +298,11 @@ class PointsPlan:
             rows = encoding.rows(read.numbers, read.categories, read.gone)
         n, labels, classes = rows.shape[0], None, self.sample.classes
         if classes is not None:
-            values, codes = as_labels(read.y, n)
-            number = {label: i for i, label in enumerate(classes.tolist())}
-            if not number.keys() >= set(values.tolist()):
+            labels = level_codes(Levels(*as_labels(read.y, n)), classes)
+            if labels.min(initial=0) < 0:
                 raise InvalidInput(
                     "the blocks of the second pass hold labels that those of the first had not"
                 )
-            labels = np.array([number[label] for label in values.tolist()], np.int64)[codes]
         weights = np.ones(n) if read.weight is None else read.weight
         kept = np.arange(read.size) if read.kept is None else read.kept
         total = float(weights.sum())
@@ -323,16 +323,13 @@ class PointsPlan:
 
 def sample_of(rows: RowSet, first: FirstSummary, encoding: Encoding | None) -> Sample:
     """Make a sample of rows, encoded, with weights of sum one."""
-    codes = []
-    for j, levels in enumerate(first.levels):
-        number = {label: i for i, label in enumerate(levels)}
-        codes.append(np.array([number[label] for label in rows.labels[:, j]], np.int64))
+    columns = [Levels(column, np.arange(len(column))) for column in rows.labels.T]
     numbers, labels, classes = rows.numbers, None, None
     if first.plan.labelled:
-        labels, classes = codes.pop(), np.array(first.levels[-1])
+        classes = np.array(first.levels[-1])
+        labels = level_codes(columns.pop(), classes)
     if encoding is not None:
-        categories = [Levels(*both) for both in zip(encoding.levels, codes, strict=True)]
-        numbers = encoding.rows(numbers, categories)
+        numbers = encoding.rows(numbers, columns)
     shares, total = rows.weights / rows.weights.sum(), first.columns.total
     return Sample(numbers, shares, rows.positions, first.rows, labels, classes, total)
 
@@ -408,22 +405,17 @@ class Coreset:
         )
         if len(rows.weights) <= self.plan.kept:
             return self
-        centre = similarity.centre(rows.numbers)
-        left = similarity.left(rows.numbers, centre, np.float64)
-        right = similarity.right(rows.numbers, centre, np.float64)
-        gram = np.asarray(similarity.between(left, right), np.float64)
-        if rows.labels is not None:
-            gram = gram * (rows.labels[:, None] == rows.labels)
-        shares = rows.weights / total
+        shares, every = rows.weights / total, np.arange(len(rows.weights))
+        F = RowsMMD(Atoms(len(every)), rows.numbers, similarity, shares, 0.0, rows.labels)
+        gram = F.cross(every, every)
         mean = gram @ shares
         units = herd(gram, mean, self.plan.kept)
         own = gram[np.ix_(units, units)]
         weights = near_best_weights(own, mean[units])
         value = float(weights @ own @ weights - 2 * mean[units] @ weights + shares @ mean)
-        rounding = 64 * float(np.finfo(np.float64).eps * np.abs(np.diagonal(gram)).max())
         used = weights > 0
         kept = rows.take(units[used])._replace(weights=total * weights[used] / weights.sum())
-        error = self.error + total * math.sqrt(max(value, 0.0) + rounding)
+        error = self.error + total * math.sqrt(max(value, 0.0) + 16.0 * F.rounding)
         return replace(self, kept=kept, error=error)
 
     @property

@@ -16,15 +16,23 @@ from ...threads import own_threads
 from .blocks import points_in_blocks
 from .comparison import MEANS_ONLY, STANDARDIZED, Comparison, standardizes, with_bandwidth
 from .explain import Source
-from .limits import Limits, by_position, groups_of
 from .moving import move_points
 from .options import PointsOptions
-from .rows import RowInput, Sample, as_gram, distinct_rows, read_rows
+from .rows import (
+    Limits,
+    RowInput,
+    Sample,
+    as_gram,
+    by_position,
+    distinct_rows,
+    groups_of,
+    read_rows,
+)
 from .target import Answer, target_of
 from .units import choose_units
 
-BYTES_PER_ROW, BYTES_PER_LABEL_OR_WEIGHT = 24, 8
-"""Bytes for each row of X that indices and the answer take, and for each of labels and weights."""
+BYTES_PER_ROW = 24
+"""Bytes for each row of X that positions and the answer take, at least."""
 NOT_FOR_A_SPLIT = ("equal_weights", "max_weight", "min_weight", "move", "sample_weight")
 """Options of `points` that a split leaves no choice about: its rows count alike, and stay rows."""
 
@@ -239,7 +247,12 @@ def prepare(
     distinct = len(entry.split(sample)[0].weights)
     k = k if most and units is None else min(k, distinct)
     k = as_integer(k, "k", 1, distinct, "distinct rows")
-    check_memory(k, sample.size, options)
+    least = BYTES_PER_ROW * sample.size
+    if least > options.max_memory:
+        raise InvalidInput(
+            f"max_memory must hold {BYTES_PER_ROW} bytes for each of the {sample.size} rows,"
+            f" {least} bytes, got {options.max_memory}"
+        )
     comparison = comparison._replace(encoding=entry.encoding)
     if scales:
         comparison = comparison.standardized_by(sample)
@@ -249,14 +262,3 @@ def prepare(
     means = "" if callable(options.similarity) else MEANS_ONLY.get(options.similarity, "")
     notes = [STANDARDIZED if scaled else "", *entry.notes, note, means, unmerged]
     return PreparedRows(X, entry, limits, units, *entry.split(sample), comparison, notes)
-
-
-def check_memory(k: int, n: int, options: PointsOptions) -> None:
-    """Refuse a limit on memory in which not even the least that is kept fits."""
-    roles = [one for one in (options.labels, options.sample_weight) if one is not None]
-    each, memory = BYTES_PER_ROW + BYTES_PER_LABEL_OR_WEIGHT * len(roles), options.max_memory
-    if each * n > memory:
-        raise InvalidInput(
-            f"max_memory must hold {each} bytes for each of the {n} rows, {each * n} bytes, got"
-            f" {memory}"
-        )

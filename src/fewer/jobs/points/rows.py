@@ -1,18 +1,21 @@
-"""Rows as users hand them in, checked and encoded, and the distinct ones of them with their weights."""
+"""Rows as users hand them in, checked and encoded, the distinct ones of them, and which may be kept together."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..._validation import (
+    Fix,
     Indices,
     InvalidInput,
     Vector,
     as_array,
     as_shares,
+    as_units,
+    as_vector,
     as_weights,
     gathered,
     is_frame,
@@ -20,12 +23,23 @@ from ..._validation import (
     read,
     shown,
 )
+from ...constraints.groups import Groups, as_groups, limits_of_groups
+from ...constraints.sparse_simplex import SparseSimplex
 from ...deadline import Deadline
 from ...distances import row_slices
 from ...lazy_rows import as_rows, some_rows
 from ...similarity import require_semidefinite
-from ...tables.column import Column, Table, below, below_array, refuse_missing, role
-from ...tables.frames import height, is_table
+from ...spaces import Space
+from ...tables.column import (
+    Column,
+    Table,
+    below,
+    below_array,
+    columns_of,
+    refuse_missing,
+    role,
+)
+from ...tables.frames import aligned, height, index_of, is_table, nearest
 from ...tables.schema import RULES, Encoding, Schema, encoded
 from ...tables.source import Block
 from .options import SPARSE, PointsOptions
@@ -42,6 +56,8 @@ SECONDS_PER_ENTRY, SECONDS_PER_ROW = 2e-8, 4e-7
 MAX_SORTED_ENTRIES = 5 * 10**5
 """Entries of a table up to which its rows are sorted, so that their order does not matter; beyond,
 they are hashed."""
+CANDIDATES_PER_ROW = 10
+"""Candidates of a group for each row of it that must be kept."""
 KIND_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 Hashes = npt.NDArray[np.uint64]
@@ -205,14 +221,14 @@ def _read_with_target(X: Any, options: PointsOptions, scales: bool) -> RowInput:
 
     Weights are such that rows of both count alike, on average.
     """
-    weights: list[Any] = [options.sample_weight, options.target_weight]
     labels, target, columns = options.labels, gathered(options.target), options.columns
+    weights = {"sample_weight": options.sample_weight, "target_weight": options.target_weight}
     if labels is not None and not isinstance(labels, str):
         raise InvalidInput(
             "labels beside a target must name a column that X and the target have, got an array for"
             " X alone"
         )
-    if is_frame(X) != is_frame(target) or library_of(X) != library_of(target):
+    if library_of(X) != library_of(target):
         container = f"a table of {library_of(X)}" if is_frame(X) else "an array"
         raise InvalidInput(
             f"target must be {container} as X is, got {shown(type(target).__name__)}"
@@ -229,24 +245,21 @@ def _read_with_target(X: Any, options: PointsOptions, scales: bool) -> RowInput:
                 refuse_missing([c for c in tables[1].columns if c.name in columns], RULES[1:])
             except InvalidInput as error:
                 raise error.at("target") from None
-        for at, name in enumerate(("sample_weight", "target_weight")):
-            column = role(tables[at], weights[at], name)
-            weights[at] = weights[at] if column is None else column.values
-        names = [*columns, *([] if labels is None else [labels])]
-        both = below(X, target, names, "target")
+        for table, (name, weight) in zip(tables, list(weights.items()), strict=True):
+            column = role(table, weight, name)
+            weights[name] = weight if column is None else column.values
+        both = below(X, target, [*columns, *filter(None, [labels])], "target")
     else:
         both = below_array(X, target, "target", options.missing != "error")
     m = height(target)
     n = height(both) - m
-    counts = (n, "sample_weight"), (m, "target_weight")
-    shares = [
-        np.full(count, 1.0 / count) if weight is None else as_weights(weight, count, name)
-        for weight, (count, name) in zip(weights, counts, strict=True)
+    mass = [
+        np.ones(count) if weight is None else as_vector(weight, (count,), name)
+        for count, (name, weight) in zip((n, m), weights.items(), strict=True)
     ]
-    pooled = np.concatenate([n * shares[0], m * shares[1]])
-    entry = _read(both, options, scales, pooled, columns)
-    mass = np.ones(m) if weights[1] is None else np.asarray(weights[1], np.float64)
-    total = float(mass[entry.kept[entry.kept >= n] - n].sum())
+    shares = [as_shares(part, name) for part, name in zip(mass, weights, strict=True)]
+    entry = _read(both, options, scales, np.append(n * shares[0], m * shares[1]), columns)
+    total = float(mass[1][entry.kept[entry.kept >= n] - n].sum())
     return replace(entry, n=n, others=m, total=total, notes=(*notes, *entry.notes))
 
 
@@ -378,3 +391,137 @@ def _differ(rows: Any, a: Indices, b: Indices) -> npt.NDArray[np.bool_]:
         else:
             differs[part] = unequal.any(axis=1)
     return differs
+
+
+class Limits(NamedTuple):
+    """Rows of X that are kept in any case, rows that never are, and their groups, None where there are none.
+
+    `fewest` and `most` (groups,) say how many rows of each group are kept.
+    """
+
+    include: Indices
+    exclude: Indices
+    groups: Groups | None
+    fewest: Indices
+    most: Indices
+
+    @classmethod
+    def of(cls, X: Any, n: int, options: PointsOptions) -> "Limits":
+        """Read what the options say of the n rows of X."""
+        labels = index_of(X)
+        include = rows_named(options.include, labels, n, "include")
+        exclude = rows_named(options.exclude, labels, n, "exclude")
+        clash = np.intersect1d(include, exclude)
+        if clash.size:
+            words = f"include and exclude must not overlap, both hold row {clash[0]}"
+            raise InvalidInput(words, "include", [Fix("exclude")])
+        groups = None if options.groups is None else groups_of(X, options.groups, n)
+        names = () if groups is None else groups.names
+        fewest = limits_of_groups(options.min_per_group, names, "min_per_group", n)
+        most = limits_of_groups(options.max_per_group, names, "max_per_group", n)
+        return cls(include, exclude, groups, fewest, most)
+
+    def kinds(self, n: int, others: int = 0) -> Indices:
+        """Number the n rows of X, and `others` below them, so that rows which may be merged have one number."""
+        codes = np.zeros(n, np.int64) if self.groups is None else 2 * self.groups.codes
+        codes[self.exclude] += 1
+        codes[self.include] = codes.max() + 1 + np.arange(len(self.include))
+        return np.append(codes, np.full(others, codes.max() + 1))
+
+    def allowed(self, rows: Indices) -> Indices:
+        """Find which of these rows of X may be kept."""
+        return np.flatnonzero(~np.isin(rows, self.exclude))
+
+    def required(self, rows: Indices, k: int, rng: np.random.Generator) -> Indices:
+        """Find which of these rows of X must be candidates for k points: those included, and enough of each group."""
+        included = np.flatnonzero(np.isin(rows, self.include))
+        if self.groups is None:
+            return included
+        order = rng.permutation(self.allowed(rows))
+        codes = self.groups.codes[rows[order]]
+        enough = np.maximum(CANDIDATES_PER_ROW * self.fewest, np.minimum(self.most, k))
+        return np.union1d(included, order[ranks_in_groups(codes) < enough[codes]])
+
+    def constraint(
+        self, space: Space, k: int, rows: Indices, options: PointsOptions
+    ) -> SparseSimplex:
+        """Make the set of weights on at most k of these rows of X within all limits."""
+        low, high = options.weights(k)
+        include, exclude = (
+            np.flatnonzero(np.isin(rows, some)) for some in (self.include, self.exclude)
+        )
+        if self.groups is None:
+            return SparseSimplex(space, k, low, high, include, exclude)
+        present, codes = np.unique(self.groups.codes[rows], return_inverse=True)
+        lacking = np.setdiff1d(np.flatnonzero(self.fewest), present)
+        if lacking.size:
+            name, fewest = shown(self.groups.names[lacking[0]]), self.fewest[lacking[0]]
+            raise InvalidInput(
+                f"min_per_group asks for {fewest} rows of group {name}, all of which are left out"
+            )
+        groups = Groups(codes, tuple(self.groups.names[at] for at in present))
+        most = None if options.max_per_group is None else self.most[present]
+        fewest = None if options.min_per_group is None else self.fewest[present]
+        return SparseSimplex(space, k, low, high, include, exclude, groups, most, fewest)
+
+
+def ranks_in_groups(codes: Indices) -> Indices:
+    """Count for each entry (n,) how many before it are in its group.
+
+    >>> ranks_in_groups(np.array([0, 1, 0, 0])).tolist()
+    [0, 0, 1, 2]
+    """
+    order, ranks = np.argsort(codes, kind="stable"), np.empty(len(codes), np.int64)
+    by_group = codes[order]
+    ranks[order] = np.arange(len(codes)) - np.searchsorted(by_group, by_group)
+    return ranks
+
+
+def rows_named(value: Any, labels: Any, n: int, name: str) -> Indices:
+    """Read rows by a mask, by labels of an index, or by number, sorted."""
+    array = read(value, name)
+    if array.dtype == bool:
+        if array.shape != (n,):
+            raise InvalidInput(
+                f"{name}: a mask must have shape ({n},), one for each row, got {array.shape}"
+            )
+        return np.flatnonzero(array)
+    if labels is not None:
+        place = {label: at for at, label in enumerate(labels)}
+        value = [
+            place.get(label, label) for label in ([value] if isinstance(value, str) else value)
+        ]
+        for at in value:
+            if not isinstance(at, (int, np.integer)):
+                hint = nearest(at, labels).replace("the columns are", "labels are")
+                raise InvalidInput(f"{name}: no row has the index label {shown(at)}{hint}")
+    return as_units(value, n, "rows", name)
+
+
+def groups_of(X: Any, groups: Any, n: int) -> Groups:
+    """Read the group of each of n rows from an array, a Series or the name of a column."""
+    column = role(X, groups, "groups")
+    if column is None and is_table(groups):
+        column = columns_of(aligned(groups, X, "groups"))[0]
+    if column is None:
+        return as_groups(groups, n)
+    names, codes = column.levels
+    if len(codes) != n or (codes < 0).any():
+        gap = f"with one missing in row {int(np.argmin(codes))}" if (codes < 0).any() else ""
+        raise InvalidInput(
+            f"groups must have one label for each of the {n} rows, got {len(codes)} {gap}"
+        )
+    return Groups(codes, tuple(names.tolist()))
+
+
+def by_position(n: int, options: PointsOptions) -> PointsOptions:
+    """Make options for n rows of blocks that were gathered: rows by position, whatever the index of the blocks."""
+    changes = {}
+    for name in ("include", "exclude"):
+        rows = rows_named(getattr(options, name), None, n, name)
+        changes[name] = np.isin(np.arange(n), rows)
+    for name in ("groups", "units"):
+        value = getattr(options, name)
+        if value is not None and not isinstance(value, str):
+            changes[name] = read(value, name)
+    return options.replace(**changes)

@@ -11,9 +11,8 @@ from ..._compiled.narrow_sums import rbf_sums, turn_sums
 from ..._validation import Indices, Vector
 from ...deadline import Deadline
 from ...distances import centre_of, squared_lengths
-from ...objectives.mmd import RowsMMD, precision, spans, spread
+from ...objectives.mmd import AT_ONCE, RowsMMD, precision, spans, spread
 from ...similarity import Similarity
-from ...threads import threads
 
 MIN_CHUNK_ROWS, CHUNK_ROWS, NARROW_CHUNK_ROWS = 64, 512, 4096
 """Rows that are compared at once, at least and at most, and at most in compiled loops; sums are taken
@@ -127,19 +126,21 @@ class CandidateRows:
         high = high if self.near is None else NARROW_CHUNK_ROWS
         codes = np.zeros(len(weights), np.int64) if labels is None else labels
 
-        def work(part: slice) -> RowSums:
-            return self._chunk(rows[part], weights[part], codes[part])
-
         parts = [slice(a, a + high) for a in range(0, len(weights), high)]
-        together = 2 * threads()
         features = np.zeros((self.classes, len(self.turns)), complex)
         squares = np.zeros(self.classes)
-        total = RowSums(np.zeros(m), features, np.zeros((self.classes, d)), squares, 0.0, 0)
-        for start in range(0, len(parts), together):
-            total = RowSums.merged([total, *spread(work, parts[start : start + together])])
-            if until is not None and until.passed:
-                break
-        return total
+        nothing = RowSums(np.zeros(m), features, np.zeros((self.classes, d)), squares, 0.0, 0)
+
+        def work(first: int) -> RowSums:
+            total = nothing
+            for part in parts[first::AT_ONCE]:
+                chunk = self._chunk(rows[part], weights[part], codes[part])
+                total = RowSums.merged([total, chunk])
+                if until is not None and until.passed:
+                    break
+            return total
+
+        return RowSums.merged(spread(work, list(range(AT_ONCE))))
 
     def _chunk(self, rows: Any, weights: Vector, codes: Indices) -> RowSums:
         """Sum over some rows, all of them at once."""

@@ -20,9 +20,8 @@ from ...result import Result, Status, Words
 from ...similarity import Similarity
 from ...solvers.minimize import minimize
 from ...spaces import Atoms
-from .limits import Limits
 from .options import PointsOptions
-from .rows import Sample
+from .rows import Limits, Sample
 from .sums import SPECTRA, CandidateRows, RandomFeatures, RowSums, frequencies_of
 
 # Work is counted in pairs of rows times (columns + 20). What sizes without a time limit cost was
@@ -214,18 +213,15 @@ def exact_discrepancy(
     sample: Sample, target: Sample, similarity: Similarity, memory: int, until: Deadline | None
 ) -> RowsMMD:
     """Make the discrepancy of weights on all rows of a sample, every pair that it takes compared."""
-    rows = in_memory(sample.rows, memory // 8)
-    if target is sample:
-        return RowsMMD.between(
-            rows, sample.weights, similarity, labels=sample.labels, memory=memory, deadline=until
-        )
-    others, weights = in_memory(target.rows, memory // 8), target.weights
-    both = None
+    rows, weights, own = in_memory(sample.rows, memory // 8), target.weights, target is sample
+    others = rows if own else in_memory(target.rows, memory // 8)
+    both = within = None
     if sample.labels is not None and target.labels is not None:
-        both = sample.labels, target.labels
+        both, within = (sample.labels, target.labels), (target.labels, target.labels)
     mean = mean_similarities(rows, others, weights, similarity, both, memory, until)
-    own = None if target.labels is None else (target.labels, target.labels)
-    inner = mean_similarities(others, others, weights, similarity, own, memory, until)
+    inner = mean
+    if not own:
+        inner = mean_similarities(others, others, weights, similarity, within, memory, until)
     constant = float(weights @ inner)
     return RowsMMD(Atoms(len(mean)), rows, similarity, mean, constant, sample.labels, memory)
 

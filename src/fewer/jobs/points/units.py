@@ -17,9 +17,8 @@ from ...objectives.mmd import MMD, OutOfTime, own_tiles, spans, spread, tile_sha
 from ...similarity import Similarity
 from ...spaces import Atoms
 from ...text import visible
-from .limits import Limits, ranks_in_groups
 from .options import PointsOptions
-from .rows import RowInput, Sample
+from .rows import Limits, RowInput, Sample, ranks_in_groups
 from .target import (
     MAX_PAIRWISE_WORK,
     MIN_PAIRWISE_WORK,

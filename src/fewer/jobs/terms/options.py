@@ -10,10 +10,8 @@ import numpy.typing as npt
 from ..._validation import (
     Fix,
     InvalidInput,
-    Vector,
     as_array,
     as_bytes,
-    as_vector,
     known,
     renamed,
     shown,
@@ -26,7 +24,7 @@ from ...options import OneOf, Options, as_least, as_solver, option
 from ...result import Result
 from ...spaces import Atoms, Space
 from ...tables.column import Table
-from ...tables.frames import is_indexed, is_table, known_name
+from ...tables.frames import by_name, is_indexed, is_table, known_name
 from ...tables.prices import RETURNS
 
 LOSSES = {
@@ -169,17 +167,56 @@ class TermsOptions(Options):
                 f"missing={self.missing!r} does not go with returns={self.returns!r}: {instead}"
             )
 
+        if (self.previous is None) != (self.max_turnover is None):
+            raise InvalidInput(
+                "previous and max_turnover go together: give both or neither",
+                "previous",
+                [Fix("max_turnover")],
+            )
+
     @property
     def objective_name(self) -> str:
         """What the objective is called."""
         return LOSSES[self.loss] + (" + ridge" if self.ridge else "")
 
     def conditions(self, names: Sequence[Any] | None, n: int) -> Conditions | None:
-        """Return linear conditions and turnover, in the order of n columns.
+        """Return linear conditions and turnover, by the positions or the names of n columns.
 
         None where there are none.
         """
-        return conditions_of(self.previous, self.max_turnover, self.constraints, names, n)
+        if self.previous is None and self.constraints is None:
+            return None
+        previous = self.previous.p if isinstance(self.previous, Result) else self.previous
+        if isinstance(previous, Mapping) or is_indexed(previous):
+            previous = by_name(previous, names)
+        if isinstance(previous, Mapping):
+            if names is None:
+                raise InvalidInput(f"previous goes by names, which needs a table; give {n} weights")
+            weights = np.zeros(n)
+            for name, weight in previous.items():
+                place = names.index(known_name(name, names, "previous"))
+                weights[place] = as_array(weight, f"previous of {shown(name)}")
+            previous = weights
+        if self.constraints is None:
+            return Conditions(previous=previous, max_turnover=self.max_turnover)
+        try:
+            G, h = self.constraints
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                "constraints must be two arrays, (G, h) for G q <= h, got"
+                f" {shown(self.constraints)}"
+            ) from None
+        labels: Any = ()
+        if is_table(G) and names is not None:
+            labels = G.index if is_indexed(G) else range(len(G))
+            columns = Table.of(G).columns
+            G = np.zeros((len(labels), n))
+            for column in columns:
+                place = names.index(known_name(column.name, names, "constraints"))
+                G[:, place] = as_array(column.values, f"constraints, column {shown(column.name)}")
+        called = tuple(f"row {shown(label)} of constraints" for label in labels)
+        G, h = np.atleast_2d(as_array(G, "G")), np.atleast_1d(as_array(h, "h"))
+        return Conditions(G, h, previous, self.max_turnover, called)
 
     def constraint(self, space: Space, k: int, data: Any) -> SparseSimplex:
         """Return the set of weights on at most k columns of `data`, which has their names and groups."""
@@ -208,70 +245,3 @@ class TermsOptions(Options):
             if not isinstance(shape, tuple) or len(shape) != 2 or 0 in shape:
                 X = as_matrix(X)
             return OBJECTIVES[self.loss](Atoms(X.shape[1]), X, y, sample_weight, self.ridge)
-
-
-def conditions_of(
-    previous: Any, max_turnover: Any, constraints: Any, names: Sequence[Any] | None, n: int
-) -> Conditions | None:
-    """Return conditions as a user gives them: by position, or by the names of columns.
-
-    None where there are none.
-    """
-    if previous is None and max_turnover is None and constraints is None:
-        return None
-    if (previous is None) != (max_turnover is None):
-        raise InvalidInput(
-            "previous and max_turnover go together: give both or neither",
-            "previous",
-            [Fix("max_turnover")],
-        )
-    before = None if previous is None else weights_of(previous, names, n)
-    if constraints is None:
-        return Conditions(previous=before, max_turnover=max_turnover)
-    try:
-        G, h = constraints
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"constraints must be two arrays, (G, h) for G q <= h, got {shown(constraints)}"
-        ) from None
-    rows, called = _rows_of(G, names, n)
-    right = as_vector(np.atleast_1d(as_array(h, "h")), (len(rows),), "h")
-    return Conditions(rows, right, before, max_turnover, called)
-
-
-def weights_of(
-    values: Any, names: Sequence[Any] | None, n: int, option: str = "previous"
-) -> Vector:
-    """Return weights of n columns: an array, a mapping or Series by name (other columns have none), or a Result."""
-    if isinstance(values, Result):
-        values = values.p
-    if is_indexed(values) and names is not None:
-        values = dict(zip(values.index, values.tolist(), strict=True))
-    if not isinstance(values, Mapping):
-        return as_vector(values, (n,), option)
-    if names is None:
-        raise InvalidInput(f"{option} goes by names, which needs a table; give {n} weights")
-    weights = np.zeros(n)
-    for name, weight in values.items():
-        place = names.index(known_name(name, names, option))
-        weights[place] = float(as_array(weight, f"{option} of {shown(name)}"))
-    return weights
-
-
-def _rows_of(G: Any, names: Sequence[Any] | None, n: int) -> tuple[Vector, tuple[str, ...]]:
-    """Return the rows of G in the order of the columns, and what they are called."""
-    if not is_table(G) or names is None:
-        rows = np.atleast_2d(as_array(G, "G"))
-        if rows.ndim != 2 or rows.shape[1] != n:
-            raise InvalidInput(
-                f"constraints: G must have {n} columns, one for each column of X, got {rows.shape}"
-            )
-        return rows, tuple(f"row {i} of constraints" for i in range(len(rows)))
-    place = {name: at for at, name in enumerate(names)}
-    table = Table.of(G)
-    rows = np.zeros((table.rows, n))
-    for column in table.columns:
-        at = place[known_name(column.name, names, "constraints")]
-        rows[:, at] = as_array(column.values, f"constraints, column {shown(column.name)}")
-    labels = list(G.index) if is_indexed(G) else list(range(len(rows)))
-    return rows, tuple(f"row {shown(label)} of constraints" for label in labels)

@@ -15,8 +15,7 @@ from ...tables.frames import is_table, names_of, take_columns
 from ...tables.source import is_lazy, lazily
 from ..estimator import Estimator, Learned, at_most, our_error, validated
 from .options import TermsOptions
-from .terms import prepare, tracked_by
-from .tracking import Tracked
+from .terms import Tracked, prepare, tracked_by
 
 
 class FewerTerms(
@@ -79,15 +78,16 @@ class FewerTerms(
         """Return the columns that may be used and the target, and keep the number and names of these columns."""
         cleans = any(map(options.differs, ("missing", "returns", "date")))
         is_array = not is_lazy(X) and not is_table(X)
+        checks = {"y_numeric": True, "multi_output": True}
         if is_array and not cleans:
-            X, y = validated(self, X, y, accept_sparse="csc", y_numeric=True, multi_output=True)
+            X, y = validated(self, X, y, accept_sparse="csc", **checks)
         table = prepare(X, y, options)
         data = table.of_features()
         self._left_out = set(table.names or ()).difference(data.names or ())
         if is_frame(y):
             data = replace(data, y=data.y.reshape(len(data.y), -1))
         if is_array and cleans:
-            validated(self, data.X, data.y, y_numeric=True, multi_output=True)
+            validated(self, data.X, data.y, **checks)
         self.n_features_in_ = data.X.shape[1]
         if data.names is not None and all(isinstance(name, str) for name in data.names):
             self.feature_names_in_ = np.array(data.names, object)
@@ -95,17 +95,16 @@ class FewerTerms(
 
     def _solved(self, data: Tracked, options: TermsOptions) -> Any:
         """Return the result, or one for each target, each with its share of the time that is left."""
-        n = data.X.shape[1]
+        n, targets = data.X.shape[1], np.asarray(data.y).T
         C = options.constraint(Atoms(n), at_most(self.k, n, "columns"), data)
-        if np.ndim(data.y) == 1:
-            return tracked_by(
-                options.objective(data.X, data.y, data.sample_weight), C, data, options
-            )
-        targets = np.asarray(data.y, np.float64).T
-        F, results = options.objective(data.X, targets[0], data.sample_weight), []
-        for done, target in enumerate(targets):
-            share = options.deadline.share(1.0 / (len(targets) - done))
-            results.append(tracked_by(F.toward(target), C, data, options.replace(deadline=share)))
+        first = targets if targets.ndim == 1 else targets[0].astype(np.float64)
+        F = options.objective(data.X, first, data.sample_weight)
+        if targets.ndim == 1:
+            return tracked_by(F, C, data, options)
+        results = []
+        for left, target in zip(range(len(targets), 0, -1), targets, strict=True):
+            share = options.replace(deadline=options.deadline.share(1.0 / left))
+            results.append(tracked_by(F.toward(target.astype(np.float64)), C, data, share))
         return results
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
