@@ -650,3 +650,35 @@ def test_members_of_a_budget():
         InvalidInput, match="no listed state fits into the budget of 1: the cheapest costs 3"
     ):
         DimensionSparse(States([[1, 1]]), costs=[1.0, 2.0], budget=1.0)
+
+
+@pytest.mark.parametrize(
+    "space", [Lattice(4, (2, 3, 2, 2)), States(np.eye(4, dtype=int)[[0, 1, 3]])]
+)
+def test_projections_include_and_exclude(space):
+    """The exact one is the nearest over all allowed supports; members hold nothing that is excluded."""
+    asked = {"include": [3], "exclude": [2]}
+    nearest = DimensionSparse(space, 2, "exact", **asked)
+    greedy = DimensionSparse(space, 2, **asked)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        v = rng.normal(size=space.size)
+        p, q = nearest.project(v), greedy.project(v)
+        for member in (p, q):
+            assert nearest.contains(member)
+            assert 3 in nearest.support(member)
+            assert 2 not in nearest.support(member)
+        alone = [DimensionSparse(space, 2, "exact", include=[3, i], exclude=[2]) for i in (0, 1)]
+        best = min(np.square(C.project(v) - v).sum() for C in alone)
+        assert np.square(p - v).sum() == pytest.approx(best)
+        assert np.square(q - v).sum() >= best - 1e-12
+    full = np.zeros(space.size)
+    full[space.ravel([0, 0, 0, 1])] = 1.0
+    assert nearest.contains(full)
+    assert not DimensionSparse(space, 2, exclude=[3]).contains(full)
+    with pytest.raises(InvalidInput, match=r"include must be in 0\.\.3"):
+        DimensionSparse(space, 2, include=[4])
+    with pytest.raises(InvalidInput, match=r"must not overlap, both hold \[1\]"):
+        DimensionSparse(space, 2, include=[1], exclude=[1])
+    with pytest.raises(InvalidInput, match="include must be within k or the budget"):
+        DimensionSparse(space, 2, include=[0, 1, 2])

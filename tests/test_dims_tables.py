@@ -255,18 +255,6 @@ def covers(lines, expected, **options):
         assert found.words.total == expected.shape[1]
 
 
-def test_orders_with_missing_items_are_counted_and_said():
-    lines = pl.DataFrame({"order": [1, 1, 2, 3, 4, 4], "item": ["a", "b", None, "a", "b", None]})
-    covers(lines, pd.DataFrame([[1, 1], [1, 0]]), missing="drop")
-    found = dims(lines, 1, order="order", item="item", missing="drop")
-    assert found.note == "2 of 4 orders left out, as items are missing there"
-    rows = pd.DataFrame([[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]])
-    covers(lines, rows, missing="category")
-    found = dims(lines, 3, order="order", item="item", missing="category")
-    assert found.labels.tolist() == ["a", "b", None]
-    assert found.note == "missing items of 2 orders taken as one more item"
-
-
 @settings(max_examples=20, deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 4)), min_size=1, max_size=40),

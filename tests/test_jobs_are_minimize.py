@@ -56,15 +56,6 @@ def test_terms_is_minimize(solver, bounds):
 
 
 @every_solver
-def test_terms_with_weighted_rows_is_minimize(solver):
-    X, y = table(1)
-    weight = np.random.default_rng(2).random(20)
-    F = Moments(Atoms(14), X, y, weight)
-    twin = minimize(F, SparseSimplex(F.space, 4), solver, rng=3)
-    same(terms(X, y, 4, sample_weight=weight, solver=solver, rng=3), twin)
-
-
-@every_solver
 @pytest.mark.parametrize("preserve", ["cdf", "entries", "matrix"])
 def test_bins_is_minimize(solver, preserve):
     counts = histogram(0)

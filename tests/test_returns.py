@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -144,3 +145,23 @@ def test_the_estimator_fits_what_terms_compares_and_predicts_returns(options, li
     np.testing.assert_allclose(
         model.predict(convert(steps[["a", "b"]])), features @ model.coef_, rtol=1e-12
     )
+
+
+WALKS = np.exp(np.cumsum(0.01 * np.random.default_rng(1).normal(size=(400, 6)), axis=0))
+WALK_FRAME = pd.DataFrame(WALKS, columns=list("abcdef")).assign(index=WALKS[:, :3].mean(axis=1))
+DATED = WALK_FRAME.assign(day=pd.date_range("2020-01-01", periods=400))
+
+
+def cut(frame, n):
+    return lambda: iter(
+        [frame.iloc[:0], *(frame.iloc[p] for p in np.array_split(np.arange(len(frame)), n))]
+    )
+
+
+def test_gathered_prices_are_as_in_memory():
+    how = {"returns": "log", "date": "day", "rng": 0}
+    whole = fewer.terms(DATED, "index", 3, **how)
+    for given in (cut(DATED, 7), dd.from_pandas(DATED, npartitions=6)):
+        found = fewer.terms(given, "index", 3, **how)
+        assert found.indices.tolist() == whole.indices.tolist()
+        assert found.value == whole.value

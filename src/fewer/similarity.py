@@ -33,6 +33,8 @@ FAR_RBF, FAR_MATERN = 45.0, 2500.0
 exp(-50)."""
 MOST_DECOMPOSED = 500
 """Rows of a matrix of similarities whose eigenvalues are looked at, at most."""
+STRIP_ROWS = 128
+"""Rows whose distances to all others are computed at once."""
 SAMPLED_ROWS = 1000
 """Rows, evenly spaced, from which a bandwidth is taken where there are more than twice as many."""
 OUTLIER_RATIO = 1e6
@@ -270,7 +272,7 @@ def _median(X: Any, name: str, weights: Any) -> tuple[float, str]:
     if not values.size:
         return 1.0, "all rows from which gamma is taken are equal, so it is 1"
     if weights is None or weights.min() == weights.max():
-        middle = float(np.median(values))
+        middle = float(np.median(values, overwrite_input=True))
     else:
         mass = weights[some]
         pairs = np.outer(mass, mass)[~np.tri(len(mass), dtype=bool)]
@@ -287,8 +289,11 @@ def pair_distances(rows: Any, name: str) -> Vector:
         from scipy.spatial.distance import pdist  # here: few calls need it
 
         return np.asarray(pdist(rows, METRICS[name]))
-    later = ~np.tri(rows.shape[0], dtype=bool)
-    squared = np.maximum(distance_blocks(rows, rows)[later], 0.0)
+    strips = []
+    for start in range(0, rows.shape[0], STRIP_ROWS):
+        strip = distance_blocks(rows[start : start + STRIP_ROWS], rows[start:])
+        strips.append(strip[np.tri(*strip.shape) == 0.0])
+    squared = np.maximum(np.concatenate(strips), 0.0)
     return np.asarray(squared if name == "rbf" else np.sqrt(squared))
 
 

@@ -112,6 +112,13 @@ class DimensionSparse:
             object.__setattr__(self, "k", as_integer(self.k, "k", 1, self.space.n, "dimensions"))
         else:
             self._read_costs()
+        both = sorted(set(self.include) & set(self.exclude))
+        if both or self.rules.prices[list(self.include)].sum() > self.rules.room:
+            raise InvalidInput(
+                f"include and exclude must not overlap, both hold {both}"
+                if both
+                else f"include must be within k or the budget, got {list(self.include)}"
+            )
         as_flag(self.incumbent, "incumbent")
         known(self.projection, {"greedy": None, "exact": None}, "projection")
         if isinstance(self.space, States):

@@ -59,11 +59,11 @@ def merged_factors(factors: list[Vector]) -> Vector:
     return triangular_factor(np.concatenate(factors))
 
 
-def tall_factor(A: Any, b: Vector, roots: Vector | None) -> Vector:
-    """The factor of [A b], rows times `roots`: as data in blocks have it, to the last bit.
+def tall_factor(A: Any, b: Vector) -> Vector:
+    """The factor of [A b]: as data in blocks have it, to the last bit.
 
     >>> A, b = np.random.default_rng(0).normal(size=(50, 3)), np.ones(50)
-    >>> R = tall_factor(A, b, None)
+    >>> R = tall_factor(A, b)
     >>> bool(np.allclose(R.T @ R, np.c_[A, b].T @ np.c_[A, b]))
     True
     """
@@ -71,11 +71,5 @@ def tall_factor(A: Any, b: Vector, roots: Vector | None) -> Vector:
     with own_threads():  # panels are too small for several
         for start in range(0, len(A), step):
             some = slice(start, start + step)
-            factors.append(triangular_factor(rooted_rows(A[some], b[some], roots, some)))
+            factors.append(triangular_factor(np.column_stack([A[some], b[some]])))
         return merged_in_tree(factors, merged_factors)
-
-
-def rooted_rows(A: Any, b: Vector, roots: Vector | None, some: slice = slice(None)) -> Vector:
-    """[A b] in float64, its rows times the roots of their weights."""
-    rows = np.column_stack([A, b]).astype(np.float64, copy=False)
-    return rows if roots is None else rows * roots[some][:, None]

@@ -85,6 +85,8 @@ class Moments(QuadraticForm):
     ridge: float = 0.0
     factor: float = 1.0
     work: float = field(init=False, repr=False, default=0.0)
+    _A: Any = field(init=False, repr=False)
+    _b: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         A, b, weights = read_rows(self.space, self.A, self.b, self.sample_weight, "Moments")
@@ -92,6 +94,11 @@ class Moments(QuadraticForm):
             A = A.astype(np.float64)
         ridge = as_number(self.ridge, "ridge", allow_equal=True)
         self.__dict__.update(A=A, b=b, sample_weight=weights, ridge=ridge)
+        if weights is not None:
+            roots = np.sqrt(weights)
+            A = A.multiply(roots[:, None]).tocsc() if sp.issparse(A) else A * roots[:, None]
+            b = b * roots
+        self.__dict__.update(_A=A, _b=b)
 
     def toward(self, b: Any) -> "Moments":
         """The distance of the expectations from other ones."""
@@ -108,38 +115,22 @@ class Moments(QuadraticForm):
 
     def near_one(self) -> tuple["Moments", int]:
         """(G, e) with F = 2**e G and numbers near one."""
-        weight = 1.0 if self._roots is None else float(self._roots.max()) ** 2
-        size = max(largest_size(self.A), largest_size(self.b)) ** 2 * weight
+        size = max(largest_size(self._A), largest_size(self._b)) ** 2
         exponent = int(np.frexp(self.factor * max(size, self.ridge))[1])
         return replace(self, factor=math.ldexp(self.factor, -exponent)), exponent
 
     @cached_property
     def _reduced(self) -> "Moments":
         """F with the triangular factor of [A b] for A and b."""
-        R = tall_factor(self.A, self.b, self._roots)
+        R = tall_factor(self._A, self._b)
         return replace(self, A=R[:, :-1], b=R[:, -1], sample_weight=None)
-
-    @cached_property
-    def _roots(self) -> Vector | None:
-        """The roots of the row weights."""
-        return None if self.sample_weight is None else np.sqrt(self.sample_weight)
-
-    def _rooted(self, x: Vector) -> Vector:
-        """Rows (r,) or (r, m) times the roots of their weights."""
-        if self._roots is None:
-            return x
-        return np.asarray((x.T * self._roots).T)
 
     def _count(self, multiplications: float) -> None:
         self.__dict__["work"] = self.work + multiplications
 
-    @cached_property
-    def _b(self) -> Vector:
-        return self._rooted(self.b)
-
     def _columns(self, units: Indices) -> Vector:
         """Columns of A, weighted, dense (r, len(units)) float64."""
-        return self._rooted(columns_of(self.A, units))
+        return columns_of(self._A, units)
 
     def _from_target(self, units: Indices) -> Vector:
         """Columns of A with b for origin: what is common to all cancels before it is squared."""
@@ -148,8 +139,7 @@ class Moments(QuadraticForm):
     def _against(self, residual: Vector) -> Vector:
         """Aᵀ times a weighted residual, in the precision of A."""
         self._count(float(getattr(self.A, "nnz", self.A.size)))
-        residual = self._rooted(residual).astype(self.A.dtype, copy=False)
-        return np.asarray(self.A.T @ residual, np.float64)
+        return np.asarray(self._A.T @ residual.astype(self._A.dtype, copy=False), np.float64)
 
     def residual(self, units: Indices, weights: Vector) -> Vector:
         """What these weights leave of b: b - A q = (1 - Σq) b - (A - b1ᵀ) q, (r,), weighted."""
@@ -173,7 +163,7 @@ class Moments(QuadraticForm):
         if min(r, size) > DENSE_SPECTRUM:
 
             def image(v: Vector) -> Vector:
-                return self._against(self._rooted(self.A @ v.reshape(-1)))
+                return self._against(self._A @ v.reshape(-1))
 
             gram = LinearOperator((size, size), image, dtype=np.float64)
             top = eigsh(gram, k=1, return_eigenvectors=False, v0=np.ones(size), tol=1e-7)[0]
@@ -210,7 +200,7 @@ class Moments(QuadraticForm):
 
     def slope_error(self, value: float) -> float:
         """How far rounding may move an entry of `slopes` at this value: r eps ‖a‖ ‖A q - b‖."""
-        eps = float(np.finfo(self.A.dtype).eps)
+        eps = float(np.finfo(self._A.dtype).eps)
         longest = float(self.diagonal.max())
         return (len(self.b) + 4) * eps * math.sqrt(longest * max(value, 0.0))
 
@@ -226,15 +216,14 @@ class Moments(QuadraticForm):
     @cached_property
     def diagonal(self) -> Vector:
         """The squared norm of each column of A, and the ridge, (size,)."""
-        weights = np.ones(len(self.b)) if self.sample_weight is None else self.sample_weight
-        if sp.issparse(self.A):
-            squares = self.A.multiply(self.A).T @ weights
+        rows = self._A
+        if sp.issparse(rows):
+            squares = rows.multiply(rows).sum(axis=0)
         else:
-            squares, step = np.zeros(self.A.shape[1]), max(BLOCK // self.A.shape[1], 1)
-            for start in range(0, len(self.b), step):
-                rows = slice(start, start + step)
-                squares += weights[rows] @ np.square(self.A[rows], dtype=np.float64)
-        return np.asarray(self.factor * (squares + self.ridge))
+            squares, step = np.zeros(rows.shape[1]), max(BLOCK // rows.shape[1], 1)
+            for start in range(0, len(rows), step):
+                squares += np.square(rows[start : start + step], dtype=np.float64).sum(axis=0)
+        return np.asarray(self.factor * (np.asarray(squares).reshape(-1) + self.ridge))
 
     def prepare(self) -> Iterator[None]:
         """Compute `diagonal` and the first slopes, pausing between them."""

@@ -13,7 +13,7 @@ from ..active_set import box_weights, climb
 from ..constraints.conditions import Conditioned, Conditions
 from ..deadline import Deadline
 from ..programmes import linear_programme, quadratic_programme
-from ..protocols import Quadratic, slope_error
+from ..protocols import Quadratic, is_ours, slope_error
 from ..rules import NO_UNITS, Rules
 
 Matrix = npt.NDArray[np.float64]
@@ -90,7 +90,9 @@ def target_gram(problem: Any, units: Indices, others: Indices) -> Matrix:
     if hasattr(problem, "centred"):
         return np.asarray(problem.centred(units, others))
     left, right = problem.linear(units), problem.linear(others)
-    block = np.asarray(problem.cross(units, others) + (problem.constant - right), np.float64)
+    block = np.asarray(problem.cross(units, others), np.float64)
+    block = block if is_ours(problem) else block.copy()  # large ones are changed in place
+    block += problem.constant - right
     block -= left[:, None]
     return block
 

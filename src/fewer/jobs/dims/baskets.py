@@ -51,15 +51,13 @@ class Lines(NamedTuple):
 class BasketsSummary:
     """Baskets of the orders that begin and end in the blocks, and the lines of the first and the last order.
 
-    `counts` says how many orders hold each item, heavy ones too; `orders` were closed, of which
-    `dropped` lack an item.
+    `counts` says how many orders hold each item, heavy ones too; orders that lack an item are
+    dropped.
     """
 
     states: DimsSummary
     counts: Counter[Any]
     open: Lines
-    orders: int
-    dropped: int
     plan: LinesPlan
 
     @classmethod
@@ -79,25 +77,23 @@ class BasketsSummary:
                 f" {shown(orders[row + 1])} after {shown(orders[row])}"
             )
         first = np.append(True, orders[1:] != orders[:-1])[: len(orders)]
-        number = np.cumsum(first) - 1
-        count = int(first.sum())
-        inside = np.full(len(orders), every) | ((number > 0) & (number < count - 1))
-        ends = Lines(orders[~inside], lines.items[~inside], lines.names)
-        distinct = np.unique((number * len(lines.names) + lines.items)[~inside], return_index=True)
+        number = np.cumsum(first)
+        inside = np.full(len(orders), every) | ((number > 1) & (number < number.max(initial=0)))
         own, names = lines.part(inside), list(lines.names)
-        table = pattern(np.unique(number[inside], return_inverse=True)[1], own.items, len(names))
+        table = pattern(np.cumsum(first[inside]) - 1, own.items, len(names))
         total = table.shape[0]
         if MISSING in names:
             at = names.index(MISSING)
             known = np.delete(np.arange(len(names)), at)
-            complete = table[:, [at]].toarray()[:, 0] == 0
-            table, names = table[np.flatnonzero(complete)][:, known], [names[j] for j in known]
+            complete = np.flatnonzero(table[:, [at]].toarray()[:, 0] == 0)
+            table, names = table[complete][:, known], [names[j] for j in known]
         frequency = np.bincount(table.indices, minlength=len(names))
         counts = Counter(dict(zip(names, frequency.tolist(), strict=True)))
-        weights = np.ones(table.shape[0])
-        states = DimsSummary(table, weights, DimsPlan(None, plan.most, plan.memory), names).fold()
-        dropped = total - table.shape[0]
-        return cls(states, counts, ends.part(distinct[1]), total, dropped, plan)
+        size, own_plan = table.shape[0], DimsPlan(None, plan.most, plan.memory)
+        states = DimsSummary(
+            table, np.ones(size), own_plan, names, rows=total, dropped=total - size
+        )
+        return cls(states.fold(), counts, lines.part(~inside), plan)
 
     @classmethod
     def merged(cls, parts: Sequence["BasketsSummary"]) -> "BasketsSummary":
@@ -110,24 +106,23 @@ class BasketsSummary:
         every = [*parts, between]
         counts = sum((part.counts for part in every), Counter[Any]())
         states = DimsSummary.merged([arrange_items(part.states, list(counts)) for part in every])
-        orders, dropped = sum(part.orders for part in every), sum(part.dropped for part in every)
-        return cls(states, counts, between.open, orders, dropped, between.plan)
+        return cls(states, counts, between.open, between.plan)
 
     def summary(self) -> DimsSummary:
         """The baskets as rows, a column for each item, the most frequent first, of equals the first by name."""
         rest = self.closed(self.open, self.plan, every=True)
         whole = self.merged([replace(self, open=self.open.part(slice(0))), rest])
-        if whole.dropped == whole.orders:
+        states, counts, note = whole.states, +whole.counts, ""
+        if states.dropped == states.rows:
             raise InvalidInput(
                 "there are no orders with items; those with missing ones were left out"
             )
-        counts, note = +whole.counts, ""
         names = sorted(in_order(counts), key=lambda name: -counts[name])
-        if whole.dropped:
-            note = f"{whole.dropped} of {whole.orders} orders left out, as items are missing there"
+        if states.dropped:
+            note = f"{states.dropped} of {states.rows} orders left out, as items are missing there"
         elif self.plan.missing == "category" and counts[None]:
             note = f"missing items of {counts[None]} orders taken as one more item"
-        return replace(arrange_items(whole.states, names), note=note)
+        return replace(arrange_items(states, names), note=note, dropped=0)
 
 
 def summary_of_lines(source: Source, k: Any, options: DimsOptions) -> DimsSummary:

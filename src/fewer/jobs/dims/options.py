@@ -63,7 +63,8 @@ class DimsOptions(Options):
         "error",
         OneOf("error", "drop", "impute", "category"),
         "How to treat missing values: raise an error, drop their rows, use the column's most"
-        " frequent value, or a label of their own. `note` says how many there were.",
+        " frequent value, or a label of their own, where a column of numbers becomes one of labels."
+        " `note` says how many there were.",
     )
     columns: Any = option(
         None,

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from ..._validation import Indices
 from ...result import Result
 from ...tables.column import without_roles
-from ...tables.frames import is_table, names_of
+from ...tables.frames import is_table, take_columns
 from ...tables.source import Block, head_of, is_lazy, lazily, source_of
 from ..estimator import (
     Estimator,
@@ -194,9 +194,3 @@ class FewerDims(
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
         return tags
-
-
-def take_columns(X: Any, indices: Indices) -> Any:
-    """Columns of a table in the user's own container."""
-    names = names_of(X)
-    return X.iloc[:, indices] if hasattr(X, "iloc") else X.select([names[i] for i in indices])

@@ -12,6 +12,7 @@ from ..._validation import (
     InvalidInput,
     as_array,
     as_bytes,
+    as_vector,
     known,
     renamed,
     shown,
@@ -197,6 +198,8 @@ class TermsOptions(Options):
                 place = names.index(known_name(name, names, "previous"))
                 weights[place] = as_array(weight, f"previous of {shown(name)}")
             previous = weights
+        if previous is not None:
+            previous = as_vector(previous, (n,), "previous")
         if self.constraints is None:
             return Conditions(previous=previous, max_turnover=self.max_turnover)
         try:

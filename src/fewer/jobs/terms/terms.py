@@ -22,7 +22,7 @@ from ..._validation import (
 )
 from ...constraints.groups import Groups
 from ...constraints.sparse_simplex import SparseSimplex
-from ...objectives.factor import merged_factors, rooted_rows, triangular_factor
+from ...objectives.factor import merged_factors, triangular_factor
 from ...options import IN_BLOCKS, takes
 from ...result import Result, Words
 from ...row_blocks import canonical_rows
@@ -442,8 +442,10 @@ class TermsSummary:
                 " the columns"
             )
         y = as_vector(read.y, (len(X),), "y")
-        roots = None if read.weight is None else np.sqrt(read.weight)
-        factor = triangular_factor(rooted_rows(X, y, roots))
+        rows = np.column_stack([X, y]).astype(np.float64, copy=False)
+        if read.weight is not None:
+            rows *= np.sqrt(read.weight)[:, None]
+        factor = triangular_factor(rows)
         if not np.isfinite(factor).all():
             raise InvalidInput(
                 "X or y holds numbers too large to be squared in blocks; divide them by a power"
