@@ -494,6 +494,9 @@ def test_recutting_and_the_tree():
     assert source_of(lambda: iter([np.zeros((2, 1))])).head(5).X.shape == (2, 1)
 
 
+FEATURE_CELLS = _target.MAX_FEATURE_CELLS
+
+
 def slowly(part):
     time.sleep(0.05)
     return part
@@ -505,6 +508,7 @@ def test_a_worker_that_is_killed_changes_nothing(data, small, monkeypatch):
     from distributed import Client, LocalCluster
 
     monkeypatch.setattr(sketch, "SKETCHED", 2**16)  # as in the workers
+    monkeypatch.setattr(_target, "MAX_FEATURE_CELLS", FEATURE_CELLS)
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "20s"}),
         LocalCluster(
