@@ -96,19 +96,6 @@ def test_the_mode_of_a_file_that_is_replaced_is_kept(folder):
     assert stat.S_IMODE((folder / "out.csv").stat().st_mode) == 0o600
 
 
-def test_it_is_on_the_disk_before_it_has_its_name(folder, monkeypatch):
-    seen = []
-    real = os.fsync
-
-    def fsync(handle):
-        seen.append((folder / "out.csv").exists())
-        real(handle)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    write("out.csv", b"new")
-    assert seen == [False, True]  # the file before, the folder after
-
-
 def test_errors_name_the_file_and_not_its_part(folder):
     with pytest.raises(FileNotFoundError) as caught:
         write("nowhere/out.csv", b"new")
@@ -118,11 +105,6 @@ def test_errors_name_the_file_and_not_its_part(folder):
     assert caught.value.filename == str(
         folder / "other"
     )  # what the block itself meets is passed on
-
-
-def test_a_name_as_long_as_names_may_be(folder):
-    write("n" * 255, b"new")
-    assert (folder / ("n" * 255)).read_bytes() == b"new"
 
 
 def test_without_replace_a_file_that_has_appeared_meanwhile_is_not_lost(folder):
@@ -164,13 +146,6 @@ def test_eight_threads_write_one_file(folder):
         thread.join()
     assert (folder / "out.csv").read_bytes() in contents
     assert names(folder) == ["out.csv", "wide.csv"]
-
-
-def test_output_may_be_the_input(folder):
-    assert dims("-o", "wide.csv") == 2
-    assert (folder / "wide.csv").read_text() == WIDE
-    assert dims("-o", "wide.csv", "--force") == 0
-    assert (folder / "wide.csv").read_text().startswith("column,index")
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet", "npz", "html"])

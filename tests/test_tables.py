@@ -181,16 +181,11 @@ REFUSED = {
     "labels='segment' names a column, which needs a table": lambda: points(
         np.eye(3), 1, labels="segment"
     ),
-    "labels must be classes, got 40 different numbers": lambda: points(
-        TABLE, 3, labels=TABLE.income
-    ),
     'gamma="cv" needs labels': lambda: points(TABLE, 3, gamma="cv"),
     "missing must be one of": lambda: points(TABLE, 3, missing="guess"),
     "columns and missing are for tables and dense arrays": lambda: points(
         sp.eye_array(4).tocsr(), 2, missing="drop"
     ),
-    "by_label=True needs labels": lambda: FewerPoints(2, by_label=True).fit(TABLE),
-    "by_label must be True or False": lambda: FewerPoints(2, by_label="yes").fit(TABLE),
 }
 
 

@@ -81,6 +81,14 @@ class Rules:
         return np.asarray(np.minimum(np.minimum(self.most, free), self.k - least.sum() + least))
 
     @cached_property
+    def classes(self) -> tuple[Indices, Indices, Indices]:
+        """The group of each unit, what each group may give at most, and at least; one of all without groups."""
+        if self.groups is None:
+            most = np.array([self.sizes[1]])
+            return np.zeros(self.n, np.int64), most, np.zeros(1, np.int64)
+        return self.groups, self.caps, self.fewest
+
+    @cached_property
     def most_held(self) -> int:
         """How many units can be held at once, whatever their weights."""
         if self.groups is not None:

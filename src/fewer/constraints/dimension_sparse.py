@@ -113,12 +113,10 @@ class DimensionSparse:
         else:
             self._read_costs()
         both = sorted(set(self.include) & set(self.exclude))
-        if both or self.rules.prices[list(self.include)].sum() > self.rules.room:
-            raise InvalidInput(
-                f"include and exclude must not overlap, both hold {both}"
-                if both
-                else f"include must be within k or the budget, got {list(self.include)}"
-            )
+        if both:
+            raise InvalidInput(f"include and exclude must not overlap, both hold {both}")
+        if self.rules.prices[list(self.include)].sum() > self.rules.room:
+            raise InvalidInput(f"include must be within k or the budget, got {list(self.include)}")
         as_flag(self.incumbent, "incumbent")
         known(self.projection, {"greedy": None, "exact": None}, "projection")
         if isinstance(self.space, States):

@@ -40,7 +40,6 @@ SEPARATORS = ("\t", ";", "|", ",")
 """What may be between cells; where several fit equally, the first of them."""
 SNIFFED_LINES = 200
 MAX_LINE_BYTES = 1 << 28
-MAX_CELL_CHARS = 131_072
 MIN_COUNTED = 4
 """Cells from which a line that counts its columns from 0 on is a head: fewer may well be data."""
 COUNTED = "the first line counts the columns (0, 1, 2, ...), so it is taken for their names"
@@ -63,7 +62,6 @@ class Dialect:
         if b"\r" in line.rstrip(b"\r\n") and not line.endswith(b"\n"):
             raise InvalidInput(f"{label}: its lines end in CR alone; expected LF or CRLF")
         separator = separator_of(start_of(path))
-        csv.field_size_limit(MAX_CELL_CHARS)
         try:
             with path.open(newline="", encoding="utf-8-sig", errors="replace") as text:
                 first = next(csv.reader(text, delimiter=separator), [])

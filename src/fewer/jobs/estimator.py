@@ -67,12 +67,9 @@ class Learned:
             return self
         results = estimator.result_
         if self.field:
-            several = isinstance(results, list)
-            return (
-                [getattr(one, self.field) for one in results]
-                if several
-                else getattr(results, self.field)
-            )
+            if isinstance(results, list):
+                return [getattr(result, self.field) for result in results]
+            return getattr(results, self.field)
         if self.name not in vars(estimator):
             raise AttributeError(f"this fit of {type(estimator).__name__} sets no {self.name}")
         return vars(estimator)[self.name]

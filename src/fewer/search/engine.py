@@ -22,6 +22,7 @@ from ..protocols import (
     whole_faces,
 )
 from ..rules import NO_UNITS
+from .fits import Fit, refitted
 
 
 class Branch(NamedTuple):
@@ -109,6 +110,22 @@ class Engine(Protocol):
         ...
 
 
+class Incumbent:
+    """The best fit so far, as an engine shows it."""
+
+    best: Fit | None = None
+
+    @property
+    def value(self) -> float:
+        """F at the answer."""
+        return math.inf if self.best is None else self.best.value
+
+    @property
+    def support(self) -> Indices:
+        """The units in use, sorted."""
+        return NO_UNITS if self.best is None else self.best.units
+
+
 def engine_of(
     objective: Objective, constraint: Any, who: str = "the solver", deadline: Deadline | None = None
 ) -> Engine:
@@ -164,8 +181,6 @@ def best_near(objective: Any, constraint: Any, p: Vector) -> Vector:
     if entrywise(constraint):
         units = constraint.support(p)
         if distances(objective, constraint):
-            from .fits import refitted
-
             return refitted(objective, constraint.rules, units, p[units]).on_all(p.size)
         if programmed(objective, constraint):
             from .programmes import best_weights

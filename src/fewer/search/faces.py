@@ -222,6 +222,8 @@ class Faces:
         most = (MOST_SWAPS if self.closed else MOST_SEARCHED) // max(len(fit.units), 1)
         if self.closed and self.monotone and len(others) <= most:
             return others
+        if fit.value == math.inf:  # no tangent leads anywhere
+            return others[: max(most, 1)]
         lows = self._tangents(fit, others)
         order = np.argsort(lows, kind="stable")[: max(most, 1)]
         return others[order[lows[order] < bar]]
@@ -250,10 +252,14 @@ class Faces:
             p = np.asarray(self.objective.best_on(face))
             value = float(self.objective.value(p))
             return Relaxed(units, p, value, value)
+        if self.monotone and not self.closed and self.rules.allows(units):  # a support
+            single: Any = self._optimum(units, enough)
+            return Relaxed(units, self.solver.spread(face, single.weights), *single[1:])
         weights = None if start is None else start[face]
         optimum = self.solver.best(face, enough, True, weights)
         p = self.solver.spread(face, optimum.weights)
-        if optimum.bound < enough and self.rules.allows(self.used(p)):  # it decides
+        finite = optimum.value < math.inf
+        if finite and optimum.bound < enough and self.rules.allows(self.used(p)):  # it decides
             optimum = self.solver.best(face, enough, False, optimum.weights)
             p = self.solver.spread(face, optimum.weights)
         bound = optimum.bound

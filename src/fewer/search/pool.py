@@ -701,14 +701,14 @@ def pool_rules(rules: Rules, units: Indices, diagonal: Vector) -> PoolRules:
 
     The fewest of groups that have none among them are set aside.
     """
-    k = min(rules.sizes[1], len(units))
-    group, fewest, cap = np.zeros(len(units), np.int64), np.zeros(1, np.int64), np.array([k])
-    if rules.groups is not None:
-        present, codes = np.unique(rules.groups[units], return_inverse=True)
-        group, fewest, cap = codes.astype(np.int64), rules.fewest[present], rules.caps[present]
-        k = min(k, rules.sizes[1] - int(rules.fewest.sum() - fewest.sum()))
+    group, caps, least = rules.classes
+    present, codes = np.unique(group[units], return_inverse=True)
+    fewest, cap = least[present], caps[present]
+    k = min(len(units), rules.sizes[1] - int(least.sum() - fewest.sum()))
     held = np.isin(units, rules.include)
     high = float(rules.max_weight) if rules.max_weight < 1.0 else 2.0
     bounded = bool(rules.bounded or held.any())
     sizes = fewest, cap, k, float(rules.min_weight), high
-    return PoolRules(group, held, diagonal, *sizes, bounded, NOISE * float(diagonal.mean()))
+    return PoolRules(
+        codes.astype(np.int64), held, diagonal, *sizes, bounded, NOISE * float(diagonal.mean())
+    )

@@ -13,7 +13,7 @@ from ..deadline import Deadline
 from ..protocols import Quadratic, lower_bound_of, slope_error
 from ..rules import NO_UNITS, Rules
 from .additions import additions
-from .engine import Branch
+from .engine import Branch, Incumbent
 from .fits import (
     REACHED,
     SLACK,
@@ -113,7 +113,7 @@ quiet = np.errstate(divide="ignore", invalid="ignore", over="ignore")
 """Units without curvature rise as far as their weight may: their quotient is left out."""
 
 
-class QuadraticEngine:
+class QuadraticEngine(Incumbent):
     """F[p] = pᵀHp - 2cᵀp + constant over at most k weighted units, all rules kept.
 
     The support grows along an active-set path of non-negative least squares; it is improved by
@@ -132,7 +132,6 @@ class QuadraticEngine:
         self.attained = bool(getattr(problem, "lower_bound_attained", False))
         self.entry_cost = float(getattr(problem, "entry_cost", 1.0))
         self.width = self._pool_width() if width is None else width
-        self.best: Fit | None = None
         self._pool: CandidatePool | None = None
         self._spent, self._gathered = 0.0, 0  # work in pools that are gone, and how many drew
         self._starts: list[Indices] = []
@@ -144,16 +143,6 @@ class QuadraticEngine:
         self._loose: Iterator[float | None] | None = None
 
     # what it stands on
-
-    @property
-    def value(self) -> float:
-        """F at the answer."""
-        return math.inf if self.best is None else self.best.value
-
-    @property
-    def support(self) -> Indices:
-        """The units in use, sorted."""
-        return NO_UNITS if self.best is None else self.best.units
 
     @property
     def work(self) -> float:

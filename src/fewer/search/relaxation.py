@@ -165,13 +165,10 @@ class Relaxations:
         self.k, self.nodes = rules.sizes[1], 0
         self.work = 0.0  # multiplications so far, about
         self.value, self.support, self.weights = math.inf, np.zeros(0, np.int64), np.zeros(0)
-        n, grouped = rules.n, rules.groups is not None
-        self._group: Indices = rules.groups if grouped else np.zeros(n, np.int64)
-        self._caps: Indices = rules.caps if grouped else np.array([n])
-        self._fewest: Indices = rules.fewest if grouped else np.zeros(1, np.int64)
+        self._group, self._caps, self._fewest = rules.classes
         self._scale = float(np.diag(G).mean()) or 1.0
         self._H = np.ascontiguousarray(G / self._scale)
-        self._H[np.diag_indices(n)] = np.maximum(np.diag(self._H), 0.0)  # rounding of a zero
+        self._H[np.diag_indices(rules.n)] = np.maximum(np.diag(self._H), 0.0)  # rounding of a zero
         self._beta = BETA * max(float(np.linalg.norm(self._H)), 1.0) ** 1.5
         self._floor = math.inf  # the least bound among closed leaves
         self._left: list[Branch] = []

@@ -15,9 +15,9 @@ import numpy as np
 from .._validation import Indices, Vector, magnitude
 from ..deadline import Deadline
 from ..protocols import is_distance, lower_bound_of
-from ..rules import NO_UNITS, Rules
+from ..rules import Rules
 from .additions import additions, trimmed
-from .engine import Branch
+from .engine import Branch, Incumbent
 from .faces import Counts, Faces
 from .fits import Fit, Relaxed, target_gram, with_unit
 from .programmes import Programmes, with_implied_counts
@@ -97,7 +97,7 @@ class Oracle(Protocol):
         ...
 
 
-class Search:
+class Search(Incumbent):
     """F over the supports that rules allow.
 
     Swaps go through the places of a support, the lightest unit first; each is given to the best of
@@ -117,22 +117,11 @@ class Search:
     ) -> None:
         self.objective, self.rules, self.deadline = objective, rules, deadline
         self.oracle = oracle
-        self.best: Fit | None = None
         self._adding = additions(oracle, rules, deadline)
         self._started = self._settled = self._unbound = False
         self._floor = math.inf
         self._free, self._squared = free, squared
         self._tree: Relaxations | None = None
-
-    @property
-    def value(self) -> float:
-        """F at the answer."""
-        return math.inf if self.best is None else self.best.value
-
-    @property
-    def support(self) -> Indices:
-        """The units in use, sorted."""
-        return NO_UNITS if self.best is None else self.best.units
 
     @property
     def work(self) -> float:
@@ -386,7 +375,7 @@ class Search:
         elif rules.allows(units):
             self._take(oracle.fit(units, goal))
             member = True
-        elif rules.allows(used):
+        elif relaxed.value < math.inf and rules.allows(used):
             self._take(oracle.fit(used, goal))
             member = oracle.monotone
         undecided = np.setdiff1d(units, included)

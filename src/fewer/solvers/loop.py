@@ -126,8 +126,9 @@ def solve(
         yield Step(bound=lower_bound_of(inner, rules))
         return (yield from method(problem))
 
-    loop |= {"time_limit": deadline, "callback": watched(callback, exponent), "seed": seed}
-    return in_units(drive(inner, constraint, steps(), solver=solver, **loop), exponent)
+    units = power_of_two(exponent)
+    loop |= {"time_limit": deadline, "callback": units.callback(callback), "seed": seed}
+    return units.result(drive(inner, constraint, steps(), solver=solver, **loop))
 
 
 def counted(method: Method) -> Method:
@@ -463,13 +464,3 @@ def power_of_two(exponent: int) -> Affine:
     """The change from G to F = 2**exponent G."""
     with np.errstate(over="ignore", under="ignore"):
         return Affine(float(np.ldexp(1.0, exponent)), least=-math.inf)
-
-
-def in_units(result: Result, exponent: int) -> Result:
-    """A result for G as one for F = 2**exponent G."""
-    return power_of_two(exponent).result(result) if exponent else result
-
-
-def watched(callback: Callback | None, exponent: int) -> Callback | None:
-    """A callback of F for a solver that works on G, F = 2**exponent G."""
-    return power_of_two(exponent).callback(callback) if exponent else callback

@@ -15,7 +15,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
@@ -301,12 +301,17 @@ def checksum(X: Any, before: Sequence[int] = ()) -> tuple[int, ...]:
 
 
 def _entries(X: Any) -> list[Any]:
-    """The entries of rows, in their order; of polars hashes of rows."""
+    """The entries of rows, in their order; of polars and pandas hashes of rows."""
     if sp.issparse(X):
         rows = as_sparse(X, "a block").tocsr()
         return [rows.data, rows.indices.astype(np.int64), np.diff(rows.indptr).astype(np.int64)]
     if library_of(X) == "polars":
         return [(X if is_frame(X) else X.to_frame()).hash_rows().to_numpy()]
+    if library_of(X) == "pandas":
+        import pandas as pd
+
+        with suppress(TypeError):  # of lists and other cells without a hash
+            return [pd.util.hash_pandas_object(X, index=False).to_numpy()]
     if library_of(X) is not None:
         return [np.asarray(series) for series in series_of(X)]
     return [read(X, "a block")]
@@ -316,7 +321,7 @@ def _bytes(values: Any) -> bytes:
     """The values of an array as bytes."""
     if not values.dtype.hasobject:
         return bytes(np.ascontiguousarray(values).tobytes())
-    text = "".join(f"{value!r}\0" for value in values.ravel().tolist())
+    text = "\0".join([*map(repr, values.ravel().tolist()), ""])
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -295,12 +295,15 @@ class DimsProblem:
             return Rules(n, k, include=include, exclude=exclude)
         budget = as_number(limit, "budget")
         spent, least = float(costs[include].sum()), float(np.delete(costs, exclude).min())
-        if max(spent, least) > budget * (1.0 + ROUNDING):
+        room = budget * (1.0 + ROUNDING)
+        if least > room:
+            raise InvalidInput(
+                f"a budget of {budget:g} pays for none of the {self.units.words}: the cheapest"
+                f" costs {least:g}"
+            )
+        if spent > room:
             raise InvalidInput(
                 f"include costs {spent:g} together, more than the budget of {budget:g}"
-                if spent > least
-                else f"a budget of {budget:g} pays for none of the {self.units.words}: the cheapest"
-                f" costs {least:g}"
             )
         free = np.setdiff1d(np.flatnonzero(costs == 0.0), exclude)
         include = np.union1d(include, free)
@@ -381,9 +384,8 @@ def place_on_states(result: Result, rows: StateRows, objective: str) -> Result:
         rest = max(1.0 - float(p.sum()), 0.0) if size > space.size else 0.0
     codes = swapped(space.rows[:, dims].toarray(), rows.origin[dims])
     kept = Distribution(codes, p, dims, rows.shape, rest, rows.origin)
-    words = Words("columns", rows.n)
-    result = replace(result, weights=None, table=p, space=space, kept=kept, words=words)
-    return result.named("columns", OBJECTIVES[objective])
+    words = Words("columns", rows.n, OBJECTIVES[objective])
+    return replace(result, weights=None, table=p, space=space, kept=kept, words=words)
 
 
 @dataclass(frozen=True, eq=False)

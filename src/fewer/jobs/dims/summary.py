@@ -152,9 +152,9 @@ class DimsSummary:
         """The summary with some of the states; the weight of the others is added to a field."""
         if states.all():
             return self
-        left = (
-            {others: getattr(self, others) + float(self.weights[~states].sum())} if others else {}
-        )
+        left = {}
+        if others:
+            left[others] = getattr(self, others) + float(self.weights[~states].sum())
         table, weights = self.table[np.flatnonzero(states)], self.weights[states]
         return replace(self, table=table, weights=weights, **left)
 
@@ -279,14 +279,25 @@ def most_used(k: Any, options: DimsOptions) -> int | None:
 def coded_rows(read: Rows, schema: Schema) -> tuple[Any, dict[int, Labels]]:
     """Rows as a CSR table of codes, zero in columns that are not used, and the labels of some columns."""
     codes = np.zeros((len(read.numbers), len(schema.table)), np.int32)
-    levels: dict[int, Labels] = {}
-    numbers, categories = iter(range(len(schema.numbers))), iter(read.categories)
-    for place, name, kind in zip(schema.places, schema.names, schema.kinds, strict=True):
-        if kind == "category":
-            levels[place], codes[:, place] = next(categories)
-            continue
-        codes[:, place] = small_codes(read.numbers[:, next(numbers)], name, read.kept)
-    return sp.csr_array(codes), levels
+    pairs = list(zip(schema.places, schema.kinds, strict=True))
+    numbers = [place for place, kind in pairs if kind != "category"]
+    labelled = [place for place, kind in pairs if kind == "category"]
+    right = are_codes(read.numbers)
+    if not right.all():
+        row, j = (int(i) for i in np.argwhere(~right)[0])
+        name, at = schema.numbers[j], row if read.kept is None else int(read.kept[row])
+        ignored, labels = (Fix("columns", {name: kind}) for kind in ("ignore", "category"))
+        raise InvalidInput(
+            f"column {shown(name)}, row {at}: expected a small whole number, a label or a truth"
+            f" value, got {read.numbers[row, j]:g}; {ignored} leaves it out, {labels} takes it as"
+            " labels",
+            fixes=[ignored, labels],
+        )
+    codes[:, numbers] = read.numbers
+    for place, (_, own) in zip(labelled, read.categories, strict=True):
+        codes[:, place] = own
+    levels = [labels for labels, _ in read.categories]
+    return sp.csr_array(codes), dict(zip(labelled, levels, strict=True))
 
 
 def are_codes(values: Vector) -> npt.NDArray[np.bool_]:
@@ -294,22 +305,6 @@ def are_codes(values: Vector) -> npt.NDArray[np.bool_]:
     with np.errstate(invalid="ignore"):
         codes = values.astype(np.int32)
     return np.asarray((codes == values) & (codes >= 0))
-
-
-def small_codes(values: Vector, name: Any, rows: Indices | None = None) -> Any:
-    """A column of small whole numbers as codes; `rows` are where its values stand."""
-    with np.errstate(invalid="ignore"):
-        codes = values.astype(np.int32)
-    if codes.min(initial=0) < 0 or (codes != values).any():
-        wrong = int(np.argmin(are_codes(values)))
-        row = wrong if rows is None else int(rows[wrong])
-        ignored, labels = (Fix("columns", {name: kind}) for kind in ("ignore", "category"))
-        raise InvalidInput(
-            f"column {shown(name)}, row {row}: expected a small whole number, a label or a truth"
-            f" value, got {values[wrong]:g}; {ignored} leaves it out, {labels} takes it as labels",
-            fixes=[ignored, labels],
-        )
-    return codes
 
 
 def largest_codes(table: Any) -> Indices:

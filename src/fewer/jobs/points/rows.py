@@ -12,11 +12,9 @@ from ..._validation import (
     Indices,
     InvalidInput,
     Vector,
-    as_array,
     as_shares,
     as_units,
     as_vector,
-    as_weights,
     gathered,
     is_frame,
     library_of,
@@ -84,12 +82,13 @@ class RowInput:
 
     def at(self, rows: Indices, name: str) -> Indices:
         """Find where rows of X, which an option names, are among those that are compared."""
-        gone = np.setdiff1d(rows, self.kept)
+        at = np.minimum(np.searchsorted(self.kept, rows), len(self.kept) - 1)
+        gone = rows[self.kept[at] != rows]
         if gone.size:
             raise InvalidInput(
                 f"{name} names row {gone[0]}, which is left out: it has a missing value"
             )
-        return np.searchsorted(self.kept, rows)
+        return at
 
     def split(self, sample: "Sample") -> tuple["Sample", "Sample"]:
         """Split a sample into the rows to choose from and those to stand for: twice itself without a target."""
@@ -137,24 +136,27 @@ class Sample:
 
 
 def distinct_rows(
-    entry: RowInput, kinds: Indices, always: Indices, deadline: Deadline
+    entry: RowInput, kinds: Indices | None, always: Indices, deadline: Deadline
 ) -> tuple[Sample, str]:
     """Take the rows that have weight, and those `always`, and merge equal ones of one kind and label.
 
     Where there is no time to compare them, a note says so.
     """
-    shares = as_weights(entry.weights, len(entry.kept), "sample_weight")
+    shares = as_shares(entry.weights, "sample_weight")
     labels, size = (entry.labels, entry.classes), entry.n + entry.others
     used = shares > 0
     used[always] = True
-    every = Sample(entry.rows, shares, entry.kept, size, *labels, entry.total)
-    sample = every.take(np.flatnonzero(used))
+    sample = Sample(entry.rows, shares, entry.kept, size, *labels, entry.total)
+    if not used.all():
+        sample = sample.take(np.flatnonzero(used))
     n, d = sample.rows.shape
     allowed = max(MERGING_TIME_SHARE * deadline.seconds, MIN_MERGING_SECONDS)
     if n * (d * SECONDS_PER_ENTRY + SECONDS_PER_ROW) > allowed:
         return sample, "equal rows were not merged within the time limit"
-    kinds = kinds[sample.first]
-    if sample.labels is not None:
+    kinds = None if kinds is None else kinds[sample.first]
+    if kinds is None or sample.labels is None:
+        kinds = sample.labels if kinds is None else kinds
+    else:
         kinds = kinds + sample.labels * (int(kinds.max()) + 1)
     return sample.take(*merge_equal_rows(sample.rows, kinds, sample.weights)), ""
 
@@ -207,8 +209,10 @@ def _read(X: Any, options: PointsOptions, scales: bool, weights: Any, columns: A
         rows, encoding, notes = finite_rows(result.encoded), result.encoding, result.notes
         kept = np.arange(n) if result.rows.kept is None else result.rows.kept
         weights = result.rows.weight
-    mass = np.ones(len(kept)) if weights is None else as_array(weights, "sample_weight")
-    as_weights(mass, len(kept), "sample_weight")
+    mass: Vector = np.broadcast_to(1.0, len(kept))
+    if weights is not None:
+        mass = as_vector(weights, (len(kept),), "sample_weight")
+        as_shares(mass, "sample_weight")
     entry = RowInput(rows, kept, mass, n, float(mass.sum()), 0, None, None, encoding, tuple(notes))
     if labels is None:
         return entry
@@ -332,23 +336,27 @@ def merge_equal_rows(rows: Any, kinds: Indices | None, weights: Vector) -> tuple
     Small tables come back sorted, large ones in order; there rows of equal hash are compared.
     """
     n, d = rows.shape
-    kinds = np.zeros(n, np.int64) if kinds is None else kinds
     small = n * d <= MAX_SORTED_ENTRIES
     if small:
         rows = rows[:]
         rows = rows.toarray() if sp.issparse(rows) else rows
-        order = np.lexsort((*rows.T[::-1], kinds))
-        same = kinds[order[1:]] == kinds[order[:-1]]
+        order = np.lexsort(rows.T[::-1] if kinds is None else (*rows.T[::-1], kinds))
+        alike = np.arange(n - 1)
     else:
-        hashes = row_hashes(rows) ^ (kinds.astype(np.uint64) * KIND_FACTOR)
+        hashes = row_hashes(rows)
+        if kinds is not None:
+            hashes ^= kinds.astype(np.uint64) * KIND_FACTOR
         order = np.argsort(hashes, kind="stable")
-        same = hashes[order[1:]] == hashes[order[:-1]]
-        same &= kinds[order[1:]] == kinds[order[:-1]]
-    alike = np.flatnonzero(same)
-    same[alike] = ~_differ(rows, order[alike], order[alike + 1])
-    new = np.append(True, ~same)
+        hashes = hashes[order]
+        alike = np.flatnonzero(hashes[1:] == hashes[:-1])
+    one, other, new = order[alike], order[alike + 1], np.ones(n, bool)
+    new[alike + 1] = _differ(rows, one, other)
+    if kinds is not None:
+        new[alike + 1] |= kinds[one] != kinds[other]
+    if new.all() and not small:
+        return np.arange(n), weights
     first = order[new]
-    mass = np.bincount(np.cumsum(new) - 1, weights[order]).astype(np.float64)
+    mass = np.bincount(np.cumsum(new) - 1, weights[order]).astype(np.float64, copy=False)
     in_order = np.arange(len(first)) if small else np.argsort(first)
     return first[in_order], mass[in_order]
 
@@ -421,8 +429,13 @@ class Limits(NamedTuple):
         most = limits_of_groups(options.max_per_group, names, "max_per_group", n)
         return cls(include, exclude, groups, fewest, most)
 
-    def kinds(self, n: int, others: int = 0) -> Indices:
-        """Number the n rows of X, and `others` below them, so that rows which may be merged have one number."""
+    def kinds(self, n: int, others: int = 0) -> Indices | None:
+        """Number the n rows of X, and `others` below them, so that rows which may be merged have one number.
+
+        None where all may be.
+        """
+        if not (self.include.size or self.exclude.size or others) and self.groups is None:
+            return None
         codes = np.zeros(n, np.int64) if self.groups is None else 2 * self.groups.codes
         codes[self.exclude] += 1
         codes[self.include] = codes.max() + 1 + np.arange(len(self.include))
