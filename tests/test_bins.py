@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fewer.deadline
-from fewer import L2, Atoms, InvalidInput, Moments, SparseSimplex, Status, bins
+from fewer import Atoms, InvalidInput, Moments, SparseSimplex, Status, bins
 from fewer.jobs.bins import bins as module
 from fewer.jobs.bins.empirical import Empirical, distributions_in_memory
 from fewer.objectives.cumulative import Cumulative
@@ -108,17 +108,17 @@ def test_quantiles_and_edges_are_those_of_the_values():
 def test_an_empirical_distribution_is_numpys():
     rng = np.random.default_rng(1)
     x = rng.choice(rng.standard_normal(40), 300)
-    weights = rng.integers(0, 3, 300).astype(float)
+    weights = rng.integers(0, 3, 300)
     (P,), (W,) = distributions_in_memory(x), distributions_in_memory(x, weights)
-    (repeated,) = distributions_in_memory(np.repeat(x, weights.astype(int)))
+    (repeated,) = distributions_in_memory(np.repeat(x, weights))
     q = np.linspace(0, 1, 41)
     assert P.quantile(q).tolist() == np.quantile(x, q, method="inverted_cdf").tolist()
     assert P.cdf([-9.0, x[3], 9.0]).tolist() == [0.0, np.mean(x <= x[3]), 1.0]
-    assert W.cdf(x) == pytest.approx(repeated.cdf(x))
-    assert (W.total, W.x.tolist()) == (repeated.total, repeated.x.tolist())
-    for at in (np.sort(rng.standard_normal(4)), np.array([-7.0, 6.0]), np.unique(x)[[0, 3, -1]]):
-        masses = rng.dirichlet(np.ones(at.size))
-        points = np.concatenate([np.union1d(x, at), np.union1d(x, at) - 1e-9])
+    assert W.x.tolist() == repeated.x.tolist()
+    assert W.before == pytest.approx(repeated.before)
+    for at in (np.sort(rng.standard_normal(4)), np.array([-7.0, 6.0])):
+        masses, points = rng.dirichlet(np.ones(at.size)), np.union1d(x, at)
+        points = np.append(points, points - 1e-9)
         Q = np.array([masses[at <= p].sum() for p in points])
         assert P.largest_difference(at, masses) == pytest.approx(np.abs(Q - P.cdf(points)).max())
 
@@ -195,14 +195,11 @@ WRONG = [
     ({"counts": [1], "values": [1]}, "exactly one, got both"),
     ({"values": [1.0, 2.0], "k": 3}, r"k must be in 1\.\.2 \(distinct values\), got 3"),
     ({"values": [1.0, 2.0], "k": 2, "grid": [0.0, 5.0]}, r"k must be in 1\.\.1 \(bins that hold"),
-    ({"values": [1.0, 2.0], "k": None}, "k must be an integer"),
     ({"values": [], "k": 1}, "values must be numbers"),
     ({"values": [1.0, np.inf]}, "values must be finite, at most 1e.100 .* got 1 to inf"),
     ({"values": [-1e308, 1e308]}, "multiply them by a power of ten"),
-    ({"values": [1e-320, 2e-320]}, "multiply them by a power of ten"),
     ({"values": [1.0], "grid": "magic"}, "grid must be one of 'auto', .* got 'magic'"),
     ({"values": [1.0], "n_bins": 3}, "n_bins is for grid="),
-    ({"values": [1.0], "n_bins": 0, "grid": "log"}, "n_bins must be at least 1, got 0"),
     ({"values": [1.0], "grid": [0.0, 2.0], "n_bins": 3}, "n_bins is for grid="),
     ({"values": [1.0], "grid": [2.0, 1.0]}, "grid must be increasing edges"),
     ({"values": [1.0], "grid": [2.0, 3.0]}, "edges must hold all values: they go from 2 to 3"),
@@ -213,7 +210,6 @@ WRONG = [
     ({"values": [1.0], "validation": 0.5}, "validation is not for preserve=.*: it is for a matrix"),
     ({"values": [1.0], "sample_weight": [-1.0]}, "sample_weight must be non-negative"),
     ({"values": [1.0], "sample_weight": [0.0]}, "positive"),
-    ({"values": [1.0], "missing": "ignore"}, "missing must be one of 'drop', 'error', got"),
     ({"counts": [1, 2], "n_bins": 3}, "n_bins is not for counts: it is for values"),
     ({"counts": [1, 2], "sample_weight": [1, 2]}, "sample_weight is not for counts"),
     ({"counts": [1, 2], "edges": [0.0, 1.0]}, "edges must be 3 for 2 bins, got 2"),
@@ -258,16 +254,15 @@ def test_counts_with_edges_sit_at_their_centres():
 
 
 def test_positions_weigh_the_gaps_of_the_cdf_alone():
-    counts, at = [4, 1, 1, 5], [0.0, 1.0, 3.0, 10.0]
+    counts, at = [4, 1, 1, 5], np.array([0.0, 1.0, 3.0, 10.0])
     result = bins(counts=counts, k=2, positions=at)
-    repeated = np.repeat(at, counts)
-    kept = np.asarray(at)[result.indices]
-    assert result.value == pytest.approx(distance(repeated, np.ones(11), kept, result.weights))
+    truth = distance(np.repeat(at, counts), np.ones(11), at[result.indices], result.weights)
+    assert result.value == pytest.approx(truth)
     assert bins(counts=[3], k=1, positions=[7.0]).value == 0.0
     for other in ("entries", np.eye(4)):
         placed = bins(counts=counts, k=2, preserve=other, positions=at, rng=0)
         assert placed.value == bins(counts=counts, k=2, preserve=other, rng=0).value
-        assert placed.labels.tolist() == [at[i] for i in placed.indices]
+        assert placed.labels.tolist() == at[placed.indices].tolist()
 
 
 @pytest.fixture
@@ -310,13 +305,6 @@ def test_a_callback_sees_the_loss_to_the_values_and_stops():
     assert stopped.value == pytest.approx(truth, rel=1e-9)
 
 
-def test_entries_are_projected_as_the_constraint_projects():
-    shares = COUNTS / COUNTS.sum()
-    for p, k in ((shares, 7), (np.array([0.5, 0.5, 0.0, 0.0]), 3), (np.array([1.0]), 1)):
-        projected = SparseSimplex(Atoms(p.size), k).project(p)
-        assert bins(counts=p, k=k, preserve="entries").p == pytest.approx(projected, abs=1e-15)
-
-
 def test_bins_without_mass_are_not_kept_and_enough_bins_keep_all():
     p = np.zeros(50)
     p[[3, 17, 18, 40]] = [1.0, 2.0, 3.0, 4.0]
@@ -340,33 +328,26 @@ def test_every_solver_is_feasible_and_none_beats_the_optimum(solver):
 
 
 q = COUNTS[:12] / COUNTS[:12].sum()
-TWINS = {
-    "cdf": (Cumulative(Atoms(12), q), Moments(Atoms(12), np.tril(np.ones((12, 12))), np.cumsum(q))),
-    "entries": (L2(Atoms(12), q), Moments(Atoms(12), np.eye(12), q)),
-}
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_distances_equal_least_squares_with_a_matrix(name):
-    F, G = TWINS[name]
+def test_distances_of_the_cdf_equal_least_squares_with_a_triangle():
+    F = Cumulative(Atoms(12), q)
+    G = Moments(Atoms(12), np.tril(np.ones((12, 12))), np.cumsum(q))
     units, others, weights = np.array([2, 5, 11]), np.array([0, 5, 7, 9]), np.array([0.2, 0.5, 0.3])
-    p = np.zeros(12)
+    p, every = np.zeros(12), np.arange(12)
     p[units] = weights
-    assert F.cross(units, others) == pytest.approx(G.cross(units, others))
+    for name in ("cross", "centred"):
+        block = getattr(F, name)(units, others)
+        assert block == pytest.approx(getattr(G, name)(units, others)), name
+    for name in ("diagonal", "constant", "smoothness"):
+        assert getattr(F, name) == pytest.approx(getattr(G, name)), name
+    for name in ("value", "gradient"):
+        assert getattr(F, name)(p) == pytest.approx(getattr(G, name)(p)), name
     assert F.linear(others) == pytest.approx(G.linear(others))
-    assert F.diagonal == pytest.approx(G.diagonal)
-    assert F.constant == pytest.approx(G.constant)
     assert F.slopes(units, weights) == pytest.approx(G.slopes(units, weights))
-    assert F.value_at(units, weights) == pytest.approx(G.value(p))
-    assert F.value(p) == pytest.approx(G.value(p))
-    assert F.gradient(p) == pytest.approx(G.gradient(p))
-    assert F.smoothness == pytest.approx(G.smoothness)
     assert F.best_on(units) == pytest.approx(G.best_on(units))
+    assert F.scale == pytest.approx(np.mean(np.diag(G.centred(every, every))))
     assert implements(F, Quadratic)
-    if name == "cdf":
-        every = np.arange(12)
-        assert F.centred(units, others) == pytest.approx(G.centred(units, others))
-        assert F.scale == pytest.approx(np.mean(np.diag(G.centred(every, every))))
 
 
 def test_functionals_reached_exactly_are_called_optimal():
@@ -374,8 +355,3 @@ def test_functionals_reached_exactly_are_called_optimal():
     result = bins(counts=np.eye(700)[5], k=4, preserve=A, rng=0)
     assert result.value == pytest.approx(0.0, abs=1e-20)
     assert (result.bound, result.status) == (0.0, Status.OPTIMAL)
-
-
-def test_functionals_in_single_precision_meet_their_own_expectations():
-    A = np.random.default_rng(4).standard_normal((6, 12)).astype(np.float32)
-    assert bins(counts=q, k=12, preserve=A, rng=0).value < 1e-20

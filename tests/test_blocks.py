@@ -11,22 +11,18 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
-import scipy.sparse as sp
 
 import fewer
 from fewer import InvalidInput, row_blocks
 from fewer.jobs.points import target as _target
 from fewer.jobs.points.options import PointsOptions
 from fewer.jobs.points.passes import FirstPlan, FirstSummary
-from fewer.objectives import factor
-from fewer.objectives.factor import PART_ROWS, triangular_factor
-from fewer.row_blocks import Tree, canonical_rows
+from fewer.row_blocks import canonical_rows
 from fewer.similarity import similarity_of
 from fewer.tables import dask as _dask
 from fewer.tables import sketch, source
-from fewer.tables.source import Block, Execution, executed, is_lazy, recut, source_of
+from fewer.tables.source import Block, Execution, executed, recut
 from test_bins import distance
 
 PARTS = (1, 7, 64)
@@ -108,25 +104,6 @@ def test_workers_change_nothing(data, small):
         same(first, answer("points", pieces("points", data, 7)))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_terms_of_blocks_are_those_of_moments_to_the_last_bit(weighted, data, small, monkeypatch):
-    X, y = data["terms"]
-    X, y = 1e5 * X.astype(np.float32), 1e5 * y
-    w = np.random.default_rng(2).random(len(y)) if weighted else np.ones(len(y))
-    parts = [np.array_split(part, 7) for part in (X, y, w)]
-    found = fewer.terms(lambda: zip(*parts[: 2 + weighted], strict=True), None, 2, rng=0)
-    before = fewer.terms(X, y, 2, sample_weight=w if weighted else None, rng=0)
-    monkeypatch.setattr(factor, "MIN_TALL_ROWS", 1)
-    whole = fewer.terms(X, y, 2, sample_weight=w if weighted else None, rng=0)
-    for name in ("value", "bound"):
-        assert getattr(whole, name) == getattr(found, name)
-        assert getattr(whole, name) == pytest.approx(
-            getattr(before, name), rel=1e-5
-        )  # X is float32 there
-    assert whole.weights.tolist() == found.weights.tolist()
-    assert whole.indices.tolist() == found.indices.tolist() == before.indices.tolist()
-
-
 def test_an_ill_conditioned_tall_problem_keeps_its_digits(small):
     rng = np.random.default_rng(0)
     base = rng.normal(size=(4000, 1))
@@ -140,21 +117,6 @@ def test_an_ill_conditioned_tall_problem_keeps_its_digits(small):
         2,
     ]  # the Gram matrix would not tell the first two columns apart
     assert found.value < 1e-20
-
-
-def test_long_tables_may_be_cut_inside_an_order(small, monkeypatch):
-    rng = np.random.default_rng(0)
-    lines = pl.DataFrame(
-        {"order": np.sort(rng.integers(0, 700, 3000)), "item": rng.choice(list("abcdefgh"), 3000)}
-    )
-    whole = fewer.dims(lines, 3, order="order", item="item")
-    for size in (64, 128, 1024):
-        monkeypatch.setattr(row_blocks, "MAX_BLOCK_ROWS", size)
-        part = fewer.dims(lambda: iter([lines[:1000], lines[1000:]]), 3, order="order", item="item")
-        assert part.labels.tolist() == whole.labels.tolist()
-        assert (part.value, part.bound) == pytest.approx((whole.value, whole.bound), rel=1e-12)
-    with pytest.raises(InvalidInput, match="in the order of their orders"):
-        fewer.dims(lambda: iter([lines[::-1]]), 3, order="order", item="item")
 
 
 def test_rare_states_that_do_not_fit_widen_the_bound(data, small):
@@ -180,18 +142,6 @@ def test_the_sketch_keeps_its_promise(small):
     assert found.total == pytest.approx(w.sum())
 
 
-def test_bins_of_two_passes_are_exact_within_what_they_say(data, small):
-    whole = fewer.bins(data["bins"], 7)
-    found = fewer.bins(pieces("bins", data, 7), 7)
-    x = data["bins"]
-    true = distance(x, np.ones(len(x)), found.labels, found.weights)
-    assert abs(found.value - true) <= found.value_se
-    assert found.bound <= whole.value <= true * (1 + 1e-12)
-    few = np.round(data["bins"], 1)
-    exact = fewer.bins(lambda: iter(np.array_split(few, 5)), 7)
-    assert exact.value == pytest.approx(fewer.bins(few, 7).value, rel=1e-12)
-
-
 def naive_mmd(X, weights, rows, q, gamma):
     s = similarity_of("rbf", gamma)
     return float(weights @ s(X, X) @ weights - 2 * weights @ s(X, rows) @ q + q @ s(rows, rows) @ q)
@@ -215,17 +165,6 @@ def test_candidates_are_distinct_rows_with_their_weights():
     assert np.sqrt(found.columns.squares / 5000) == pytest.approx(X.std(axis=0))
     other = FirstSummary.of(Block(X[rng.permutation(5000)]), spec)
     assert np.array_equal(other.candidates.numbers, rows.numbers)
-
-
-def test_two_passes_come_near_the_value_they_state(data, small):
-    X = data["points"]
-    found = fewer.points(pieces("points", data, 5), 6, rng=0)
-    true = naive_mmd(
-        X, np.full(len(X), 1 / len(X)), found.rows, found.weights, found.compared.gamma
-    )
-    assert np.array_equal(found.rows, X[found.indices])
-    assert found.value == pytest.approx(true, abs=4 * found.value_se)
-    assert true < 2.5 * fewer.points(X, 6, rng=0).value
 
 
 def test_few_distinct_rows_are_all_candidates_and_proven(small):
@@ -263,16 +202,6 @@ def test_an_iterator_is_read_once(data, small):
     np.testing.assert_array_equal(found.rows, X[found.indices])
     model = fewer.FewerPoints(6, random_state=np.random.RandomState(0)).fit(blocks())
     np.testing.assert_array_equal(model.points_, X[model.indices_])
-
-
-def test_an_iterator_that_fits_is_gathered(data):
-    X = data["points"]
-    found, whole = fewer.points(iter(np.array_split(X, 4)), 6, rng=0), fewer.points(X, 6, rng=0)
-    same(whole, found)
-    with pytest.raises(
-        InvalidInput, match="an iterator of blocks is read once, and this takes two passes"
-    ):
-        fewer.bins(iter(np.array_split(np.arange(70_000.0), 4)), 3, max_memory="1kB")
 
 
 def test_classes_and_weights_in_two_passes(data, small):
@@ -407,48 +336,6 @@ def test_partial_fit_of_points(data):
     assert model.result_.words.total == 100
 
 
-def test_partial_fit_of_bins_and_dims(data, small):
-    x, D = data["bins"], data["dims"]
-    model = fewer.FewerBins(k=5)
-    for part in np.array_split(x, 8):
-        model.partial_fit(part)
-    assert 0 < model.error_bound_ < 0.03
-    true = distance(x, np.ones(len(x)), model.kept_values_, model.weights_)
-    off = model.error_bound_ * np.sqrt(x.max() - x.min())
-    assert abs(np.sqrt(true) - np.sqrt(model.value_)) <= off
-    assert model.bound_ <= fewer.bins(x, 5).value
-    assert model.gap_ > 0
-    assert model.result_.status is not fewer.Status.OPTIMAL
-    columns = fewer.FewerDims(k=3, random_state=0)
-    for part in np.array_split(D, 8):
-        columns.partial_fit(part)
-    whole = fewer.FewerDims(k=3, random_state=0).fit(D)
-    assert columns.indices_.tolist() == whole.indices_.tolist()
-    assert (columns.value_, columns.coverage_) == pytest.approx((whole.value_, whole.coverage_))
-    assert columns.transform(sp.csr_array(D)).shape == (len(D), 3)
-
-
-def test_lazy_inputs_are_transformed_lazily(data, small, tmp_path):
-    X, y = data["terms"]
-    lazy = da.from_array(X, chunks=(800, 3))
-    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=3)
-    model = fewer.FewerPoints(k=4, random_state=0).fit(lazy)
-    found = model.transform(lazy)
-    assert isinstance(found, da.Array)
-    assert np.array_equal(found.compute(), model.transform(X))
-    table = fewer.FewerPoints(k=4, random_state=0).fit(frame)
-    assert table.transform(frame).compute().shape == (len(X), 4)
-    tracker = fewer.FewerTerms(k=2, random_state=0).fit(lazy, da.from_array(y, chunks=500))
-    assert np.array_equal(tracker.predict(lazy).compute(), X @ tracker.coef_)
-    binned = fewer.FewerBins(k=3).fit(lazy)
-    assert np.array_equal(binned.transform(lazy).compute(), binned.transform(X))
-    np.save(tmp_path / "x.npy", X)
-    parts = list(model.transform(str(tmp_path / "x.npy")))
-    assert np.array_equal(np.concatenate(parts), model.transform(X))
-    delayed = [dask.delayed(part) for part in np.array_split(X, 3)]
-    assert dask.compute(*model.transform(delayed))[0].shape == (400, 4)
-
-
 def test_what_is_refused(data, small):
     X = data["points"]
     with pytest.raises(InvalidInput, match="no rows"):
@@ -471,27 +358,6 @@ def test_what_is_refused(data, small):
         fewer.terms(lambda: iter([(np.zeros((2, 4097)), np.zeros(2))]), None, 2)
     with pytest.raises(InvalidInput, match="needs a target"):
         fewer.terms(lambda: iter([X]), None, 2)
-
-
-def test_recutting_and_the_tree():
-    cut = list(recut((Block(part) for part in np.array_split(np.arange(100), 7)), 16))
-    assert [len(block.X) for block in cut] == [16] * 6 + [4]
-    assert np.concatenate([block.X for block in cut]).tolist() == list(range(100))
-    assert canonical_rows(10**9) == row_blocks.MIN_BLOCK_ROWS
-    for count in (1, 7, 8, 9, 64, 65, 100):
-        tree = Tree(lambda parts: "(" + "".join(parts) + ")")
-        nodes = [chr(200 + i) for i in range(count)]
-        for node in nodes:
-            tree.add(node)
-        while len(nodes) > 1:
-            groups = [
-                nodes[i : i + row_blocks.FAN_IN] for i in range(0, len(nodes), row_blocks.FAN_IN)
-            ]
-            nodes = ["(" + "".join(group) + ")" if len(group) > 1 else group[0] for group in groups]
-        assert tree.root() == nodes[0]
-    assert not is_lazy(np.zeros(3))
-    assert not is_lazy([[1.0]])
-    assert source_of(lambda: iter([np.zeros((2, 1))])).head(5).X.shape == (2, 1)
 
 
 FEATURE_CELLS = _target.MAX_FEATURE_CELLS
@@ -531,14 +397,6 @@ def test_a_worker_that_is_killed_changes_nothing(data, small, monkeypatch):
             stop.join(10)
             same(expected, found)
             client.wait_for_workers(2, timeout=30)
-
-
-def test_a_tall_block_is_factored_in_parts_to_the_same_factor():
-    rows = np.random.default_rng(0).normal(size=(2 * PART_ROWS + 17, 4)) @ np.diag(
-        [1.0, 1e3, 1e-3, 1.0]
-    )
-    plain = np.abs(np.linalg.qr(rows, mode="r"))
-    assert np.abs(triangular_factor(rows)) == pytest.approx(plain, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("rng", [None, "a", 1.7, True, -1, np.random.default_rng(0)], ids=str)
@@ -582,3 +440,51 @@ def test_one_pass_of_summaries_says_how_far_the_points_may_be_from_all_rows(heav
     assert "with probability" not in linear.note
     few = fewer.summarize(X[:50], "points", k=5).solve(5)
     assert "drawn" not in few.note
+
+
+def test_recutting_depends_on_positions_alone():
+    cut = list(recut((Block(part) for part in np.array_split(np.arange(100), 7)), 16))
+    assert [len(block.X) for block in cut] == [16] * 6 + [4]
+    assert np.concatenate([block.X for block in cut]).tolist() == list(range(100))
+    assert canonical_rows(10**9) == row_blocks.MIN_BLOCK_ROWS
+    for count in (1, 8, 65):
+        nodes = [chr(200 + i) for i in range(count)]
+        tree = row_blocks.merged_in_tree(nodes, "".join)
+        assert tree == "".join(nodes)
+
+
+def test_partial_fit_of_dims_is_fit(data):
+    D = data["dims"]
+    columns = fewer.FewerDims(k=3, random_state=0)
+    for part in np.array_split(D, 8):
+        columns.partial_fit(part)
+    whole = fewer.FewerDims(k=3, random_state=0).fit(D)
+    assert columns.indices_.tolist() == whole.indices_.tolist()
+    assert (columns.value_, columns.coverage_) == pytest.approx((whole.value_, whole.coverage_))
+
+
+def test_lazy_inputs_are_transformed_lazily(data, small, tmp_path):
+    X, y = data["terms"]
+    lazy = da.from_array(X, chunks=(800, 3))
+    model = fewer.FewerPoints(k=4, random_state=0).fit(lazy)
+    answer = model.transform(lazy)
+    assert isinstance(answer, da.Array)
+    assert np.array_equal(answer.compute(), model.transform(X))
+    tracker = fewer.FewerTerms(k=2, random_state=0).fit(lazy, da.from_array(y, chunks=500))
+    assert np.array_equal(tracker.predict(lazy).compute(), X @ tracker.coef_)
+    np.save(tmp_path / "x.npy", X)
+    parts = list(model.transform(str(tmp_path / "x.npy")))
+    assert np.array_equal(np.concatenate(parts), model.transform(X))
+    delayed = [dask.delayed(part) for part in np.array_split(X, 3)]
+    assert dask.compute(*model.transform(delayed))[0].shape == (400, 4)
+
+
+def test_partial_fit_of_bins_bounds_its_error(data, small):
+    x, model = data["bins"], fewer.FewerBins(k=5)
+    for part in np.array_split(x, 8):
+        model.partial_fit(part)
+    assert 0 < model.error_bound_ < 0.03
+    true = distance(x, np.ones(len(x)), model.kept_values_, model.weights_)
+    off = model.error_bound_ * np.sqrt(x.max() - x.min())
+    assert abs(np.sqrt(true) - np.sqrt(model.value_)) <= off
+    assert model.bound_ <= fewer.bins(x, 5).value

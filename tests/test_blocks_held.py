@@ -74,14 +74,6 @@ def test_columns_name_groups_and_rows_are_dropped(tmp_path):
     assert sorted(found.indices_) == whole.indices.tolist()
 
 
-def test_positions_are_positions_where_rows_are_gathered():
-    frame = pd.DataFrame(X, columns=["u", "v"], index=np.arange(500) + 1000)
-    found = fewer.points(dd.from_pandas(frame, npartitions=3), 5, include=[2], rng=0)
-    assert 2 in found.indices
-    units = fewer.points(da.from_array(X, chunks=100), 2, units=G, rng=0)
-    assert set(units.units) <= set(G)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fewer import MMD, Atoms, InvalidInput, Moments, SparseSimplex, Status, minimize
+from fewer import Atoms, InvalidInput, Moments, SparseSimplex, Status, minimize
 from fewer.active_set import box_weights
 
 SEEDS = range(24)
@@ -78,21 +78,6 @@ def test_every_solver_keeps_the_counts_and_exact_proves_the_optimum(seed):
     nearest = min(refit(np.eye(n)[:, S], v, *bounds) for S in allowed)
     assert C.contains(C.project(v))
     assert np.square(C.project(v) - v).sum() == pytest.approx(nearest, abs=1e-9)
-
-
-def test_exactly_so_many_of_each_group_in_a_pool_and_for_a_kernel():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((700, 3))
-    groups = np.repeat(list("abcdefg"), 100)
-    K = np.exp(-np.square(X[:, None] - X[None]).sum(-1))
-    F = MMD(Atoms(700), K, np.full(700, 1 / 700))
-    for low in (0.0, 0.01):
-        C = SparseSimplex(Atoms(700), 14, low, groups=groups, min_per_group=2, max_per_group=2)
-        found = minimize(F, C, "exchange", rng=0, budget=1e7)
-        assert C.contains(found.p)
-        assert set(np.unique(groups[found.support], return_counts=True)[1]) == {2}
-    free = minimize(F, SparseSimplex(Atoms(700), 14), "exchange", rng=0, budget=1e7)
-    assert free.value <= found.value
 
 
 def test_a_group_may_be_held_at_mass_zero_and_takes_its_places():

@@ -28,20 +28,15 @@ def as_table(rows: Any, name: str = "rows") -> Any:
             f"{name} must be a table (N, n) with at least one row and one column, got shape"
             f" {table.shape}"
         )
-    codes = table.data
-    if codes.dtype.kind not in "fiub":
-        raise InvalidInput(f"{name} must hold whole numbers, got dtype {codes.dtype}")
-    if codes.size and not (codes.min() >= 0 and codes.max() < MOST_CODES):
-        low, high = codes.min(), codes.max()
-        raise InvalidInput(
-            f"{name} must hold whole numbers in 0..2^31-1, got {high if low >= 0 else low}"
-        )
-    if codes.dtype.kind == "f" and (codes != np.floor(codes)).any():
-        raise InvalidInput(
-            f"{name} must hold whole numbers, got {codes[codes != np.floor(codes)][0]}"
-        )
-    narrow = codes.dtype.kind == "b" or codes.dtype == np.int8
-    codes = codes.astype(np.int8 if narrow else np.int32, copy=False)
+    numbers = table.data
+    if numbers.dtype.kind not in "fiub":
+        raise InvalidInput(f"{name} must hold whole numbers, got dtype {numbers.dtype}")
+    narrow = numbers.dtype in (np.bool_, np.int8)
+    with np.errstate(invalid="ignore"):  # of NaN, which is then no code
+        codes = numbers.astype(np.int8 if narrow else np.int32, copy=False)
+    wrong = (codes != numbers) | (codes < 0)
+    if wrong.any():
+        raise InvalidInput(f"{name} must hold whole numbers in 0..2^31-1, got {numbers[wrong][0]}")
     whole = codes.all()
     table = sp.csr_array((codes, table.indices, table.indptr), shape=table.shape, copy=not whole)
     if not whole:

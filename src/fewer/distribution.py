@@ -135,13 +135,14 @@ class Distribution:
         vars(self).update(fields)
         self._check_shapes()
         sizes = np.array(self.shape)
-        if np.unique(as_indices(self.dims, sizes.size, "dims", "dimensions")).size != len(
-            self.dims
-        ):
-            raise InvalidInput(f"dims must be distinct, got {shown(self.dims.tolist())}")
+        dims = as_indices(self.dims, sizes.size, "dims", "dimensions")
         states = np.vstack([self.origin, self._rows])
-        if not sizes.size or ((states < 0) | (states >= sizes)).any():
-            raise InvalidInput(f"a state lies outside its space of shape {self.shape}")
+        inside = ((states >= 0) & (states < sizes)).all()
+        if not inside or not sizes.size or np.unique(dims).size != dims.size:
+            raise InvalidInput(
+                f"codes must be states of a space of shape {self.shape} on distinct dims; a state"
+                f" lies outside, or dims {shown(dims.tolist())} repeat"
+            )
         total = float(self.weights.sum()) + self.rest
         if (self.weights < 0).any() or not abs(total - 1.0) <= 1e-6:
             raise InvalidInput(
@@ -256,34 +257,27 @@ class Distribution:
         points = rows.reshape(-1, n).astype(np.int64)
         return points if n > 1 else points[:, 0], rows.shape[:-1]
 
-    @cached_property
-    def _line(self) -> tuple[Vector, Vector]:
-        """In one dimension: the distinct values that have mass, in order, and the cumulative mass at each."""
+    def _steps(self, spread: bool) -> tuple[Vector, Vector]:
+        """Points in order, and the cumulative distribution at them, linear in between; equal points are a jump.
+
+        Half of each mass lies on either side of its value.
+        """
         if len(self.shape) > 1:
             raise InvalidInput(
                 f"cdf and quantile are for one dimension, here are {len(self.shape)}; use"
                 " marginal([i])"
             )
-        whole = self.spelled_out()
-        values, codes = np.unique(whole._points, return_inverse=True)
-        masses = np.bincount(codes.ravel(), whole.weights)
-        cumulative = np.cumsum(masses[masses > 0])
-        return values[masses > 0].astype(np.float64), cumulative / cumulative[-1]
-
-    @cached_property
-    def _ramp(self) -> tuple[Vector, Vector]:
-        """Points between which the cumulative distribution of spread mass is linear, and its levels there.
-
-        Equal points are a jump. Half of each mass lies on either side of its value.
-        """
-        if self.edges is None:
+        if spread and self.edges is None:
             raise InvalidInput("spread needs edges, and this distribution has none")
-        order = np.lexsort((self.edges[:, 1], self.edges[:, 0]))
-        low, high = self.edges[order].T
-        points = np.column_stack([low, self.values[order], high]).ravel()
+        whole = self.spelled_out()
+        at = whole._points.astype(np.float64)
+        low, high = self.edges.T if spread else (at, at)
+        order = np.lexsort((high, low))
+        order = order[whole.weights[order] > 0]
+        points = np.column_stack([low, at, high])[order].ravel()
         if (points[1:] < points[:-1]).any():
             raise InvalidInput("spread needs edges that do not overlap")
-        after = np.cumsum(self.weights[order])
+        after = np.cumsum(whole.weights[order])
         after /= after[-1]
         before = np.append(0.0, after[:-1])
         return points, np.column_stack([before, before / 2 + after / 2, after]).ravel()
@@ -295,11 +289,8 @@ class Distribution:
         value, half from there to its upper edge, instead of all sitting at its value.
         """
         at = as_points(x)
-        if spread:  # of equal points the last one counts
-            points, ramp = self._ramp
-            return unwrapped(np.asarray(np.interp(at, points, ramp, left=0.0)))
-        values, cumulative = self._line
-        return unwrapped(np.append(0.0, cumulative)[np.searchsorted(values, at, "right")])
+        points, levels = self._steps(spread)  # of equal points the last one counts
+        return unwrapped(np.asarray(np.interp(at, points, levels, left=0.0)))
 
     def quantile(self, q: npt.ArrayLike, *, spread: bool = False) -> Any:
         """Return the least x with P(X <= x) >= q (to 1e-12) in one dimension, for a number q or for each of many.
@@ -307,15 +298,11 @@ class Distribution:
         With `spread` the mass of each state lies between its edges, as in `cdf`: much nearer to the
         quantiles of the values that `bins` was given.
         """
-        levels = as_array(q, "q")
-        if levels.size and not (levels.min() >= 0 and levels.max() <= 1):
-            raise InvalidInput(f"q must be in 0..1, got {levels.min():g}..{levels.max():g}")
-        levels = levels - 1e-12
-        if spread:  # backwards, so that of equal levels the first point counts
-            points, ramp = self._ramp
-            return unwrapped(np.asarray(np.interp(-levels, -ramp[::-1], points[::-1])))
-        values, cumulative = self._line
-        return unwrapped(values[np.searchsorted(cumulative, levels)])
+        shares = as_array(q, "q")
+        if shares.size and not (shares.min() >= 0 and shares.max() <= 1):
+            raise InvalidInput(f"q must be in 0..1, got {shares.min():g}..{shares.max():g}")
+        points, levels = self._steps(spread)  # backwards the first of equal levels counts
+        return unwrapped(np.asarray(np.interp(1e-12 - shares, -levels[::-1], points[::-1])))
 
     def mean(self) -> Any:
         """E X: a float in one dimension, else an array (n,)."""
@@ -523,8 +510,7 @@ def content_of_file(path: Path, most: int) -> Any:
     label = "damaged or is not a distribution saved by fewer"
     stored = stored_arrays(path, label, ("format", "version", *FIELDS), check)
     content = {name: array.data for name, array in stored.items()}
-    head = {name: content[name].tolist() for name in ("format", "version") if name in content}
-    return content | head
+    return {name: data if data.ndim else data.tolist() for name, data in content.items()}
 
 
 def _keys(codes: npt.NDArray[Any]) -> list[bytes]:

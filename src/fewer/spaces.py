@@ -198,8 +198,8 @@ class Lattice(Space):
         whole = codes.shape[-1:] == (self.n,) and codes.dtype.kind in "iub"
         if not whole or (codes < 0).any() or (codes >= np.array(self.shape)).any():
             raise InvalidInput(
-                f"rows must be integers of shape (N, {self.n}) in the lattice of shape {self.shape},"
-                f" got {shown(rows)}"
+                f"rows must lie in the lattice of shape {self.shape}: integers (N, {self.n}), got"
+                f" {shown(rows)}"
             )
         return np.asarray(codes.astype(np.int64) @ self.strides)
 

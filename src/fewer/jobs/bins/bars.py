@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +70,10 @@ class Runs(NamedTuple):
         """The mean of its run for each of n entries."""
         return np.repeat(self.means, np.diff(self.starts, append=n))
 
+    def rounding(self) -> float:
+        """How far rounding may move a cost."""
+        return ROUNDING * float(self.widths @ np.square(self.means - self.means.mean()))
+
     def sums(self) -> tuple[Vector, Vector, Vector]:
         """Σ w, Σ w x and Σ w x² before each run, (m + 1,), of x about their mean."""
         off = self.means - float(self.widths @ self.means / self.widths.sum())
@@ -78,26 +82,20 @@ class Runs(NamedTuple):
         return count, first, second
 
 
-@dataclass(frozen=True)
-class Bars:
+class Bars(NamedTuple):
     """Distributions that are constant on at most k runs; a unit is a run, named by its first entry."""
 
     space: Atoms
     k: int
 
-    def contains(self, p: Vector, tol: float = 1e-9) -> bool:
-        """Whether p is a distribution with at most k bars."""
-        total = abs(float(p.sum()) - 1.0)
-        return bool(p.min() >= -tol and total <= tol and self.support(p).size <= self.k)
+    def contains(self, p: Vector) -> bool:
+        """Whether p is a distribution with at most k bars, which improving bars always are."""
+        whole = p.min() >= 0.0 and abs(p.sum() - 1.0) <= 1e-9
+        return bool(whole and self.support(p).size <= self.k)
 
     def support(self, p: Vector) -> Indices:
         """Where bars begin."""
         return Runs.of(p).starts
-
-    def project(self, v: Vector, near: Vector | None = None) -> Vector:
-        """A distribution with k bars near v: neighbours merged."""
-        positive = np.maximum(v, 0.0)
-        return Runs.of(positive / positive.sum()).merged(self.k).spread(len(v))
 
 
 def programme(
@@ -154,14 +152,8 @@ def look_ahead(
     after = np.searchsorted(places, np.arange(m + 1))
     first = places[np.sort(np.append(0, size - begins[1:]))]
     off = runs.means - np.repeat(runs.at(first).means, np.diff(first, append=m))
-    most = min(most, ceiling(runs, float(runs.widths @ off**2)))
+    most = CEILING * min(most, float(runs.widths @ off**2)) + runs.rounding()
     return lambda bar: most - np.square(np.maximum(rest[rounds - bar - 1] - lost, 0.0))[after]
-
-
-def ceiling(runs: Runs, cost: float) -> float:
-    """A cost that no bars are above which do better than one, whatever the rounding."""
-    off = runs.means - runs.means.mean()
-    return CEILING * cost + ROUNDING * float(runs.widths @ off**2)
 
 
 def improving_bars(x: Vector, k: int) -> Steps:
@@ -175,12 +167,12 @@ def improving_bars(x: Vector, k: int) -> Steps:
     quick, merged = runs.merged(k).spread(n), runs.spread(n)
     yield Step(quick, 0.0)
     m = len(runs.starts)
-    rounds = min(k, m)
-    most = ceiling(runs, float(np.square(quick - merged).sum()))
-    every = np.full(m + 1, most)
-    ceilings: Callable[[int], Vector] = lambda bar: every  # noqa: E731 - replaced below
+    rounds, most = min(k, m), float(np.square(quick - merged).sum())
     if m >= WORTH_COARSE * max(COARSE, COARSE_PER_BAR * rounds):
         ceilings = yield from look_ahead(runs, rounds, most)
+    else:
+        every = np.full(m + 1, CEILING * most + runs.rounding())
+        ceilings = lambda bar: every  # noqa: E731 - the other branch makes a function too
     best = runs.at((yield from programme(runs, rounds, ceilings))).spread(n)
     cost, lost = (float(np.square(y - merged).sum()) for y in (best, x))
     bound = max(math.sqrt(cost) - math.sqrt(lost), 0.0) ** 2
@@ -196,22 +188,16 @@ def best_bars(histogram: Any, k: int, options: BinsOptions) -> tuple[Result, Vec
             "contiguous=True is solved exactly: solver must be 'auto' or 'exact', got"
             f" {options.solver!r}"
         )
-    space = Atoms(n)
+    constraint: Any = Bars(Atoms(n), k)
     result = drive(
-        L2(space, x),
-        Bars(space, k),
+        L2(constraint.space, x),
+        constraint,
         improving_bars(x, k),
         time_limit=options.deadline,
         solver=options.solver,
         callback=options.callback,
         seed=as_generator(options.rng)[1],
     )
-    notes, runs, most = [result.note], len(Runs.of(x).starts), max(MAX_CHOICES // k, k)
-    if runs > most:
-        notes.append(
-            f"bars end at {most} of {runs} places, those of the largest steps; others could gain at"
-            " most the gap"
-        )
     starts, stops = result.indices, np.append(result.indices[1:], n)
     at = np.arange(n, dtype=np.float64) if histogram.positions is None else histogram.positions
     lows, highs = at[starts], at[stops - 1]
@@ -222,7 +208,6 @@ def best_bars(histogram: Any, k: int, options: BinsOptions) -> tuple[Result, Vec
         result,
         weights=np.add.reduceat(result.p, starts),
         table=result.p,
-        note="; ".join(filter(None, notes)),
         seconds=options.deadline.elapsed(),
         words=Words("bars", n, "squared difference"),
     )

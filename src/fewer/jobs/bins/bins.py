@@ -321,24 +321,21 @@ def steps_at(P: Empirical, k: int, starts: Indices) -> tuple[Cumulative, Affine]
     min(1, k/2 max d) / 4). Before the first position and after the last it is at most what Q = 0
     and Q = 1 cost there.
     """
-    base, width, first, second = P.moments(np.append(0, starts) if starts[0] else starts)
-    lost = 0.0
-    if starts[0]:
-        lost = float(base[0] ** 2 * width[0] + 2 * base[0] * first[0] + second[0])
-        base, width, first, second = base[1:], width[1:], first[1:], second[1:]
-    after = 1.0 - base[-1]
-    if after > 0:
-        lost += max(float(after**2 * width[-1] - 2 * after * first[-1] + second[-1]), 0.0)
-    width, first, second = width[:-1], first[:-1], second[:-1]
-    levels = np.append(base[:-1] + first / width, 1.0)
-    levels = np.minimum(np.maximum.accumulate(levels), 1.0)
-    q = np.maximum(np.diff(levels, prepend=0.0), 0.0)
-    within = np.maximum(second - first**2 / width, 0.0)
-    rise = P.share_before(starts[1:]) - base[:-1]
+    head = int(starts[0] > 0)
+    base, width, first, second = P.moments(np.append(0, starts) if head else starts)
+    levels = base + first / np.where(width > 0, width, 1.0)
+    levels[:head], levels[-1] = 0.0, 1.0
+    off = levels - base
+    costs = np.maximum(width * off**2 - 2 * off * first + second, 0.0)
+    lost = float(costs[:head].sum() + costs[-1])
+    inner = slice(head, -1)
+    rise = P.share_before(starts[1:]) - base[inner]
     share = 0.5 + 0.25 * min(1.0, 0.5 * k * float(rise.max(initial=0.0)))
-    slack = share * float((width * rise).max(initial=0.0)) + lost
-    F = Cumulative(Atoms(starts.size), q / q.sum(), with_last(width))
-    return F, Affine(shift=float(within[rise > 0].sum()) + lost, slack=slack)
+    slack = share * float((width[inner] * rise).max(initial=0.0)) + lost
+    Q = np.minimum(np.maximum.accumulate(levels[head:]), 1.0)
+    q = np.maximum(np.diff(Q, prepend=0.0), 0.0)
+    F = Cumulative(Atoms(starts.size), q / q.sum(), with_last(width[inner]))
+    return F, Affine(shift=float(costs[inner][rise > 0].sum()) + lost, slack=slack)
 
 
 def with_last(widths: Vector) -> Vector:
@@ -348,35 +345,30 @@ def with_last(widths: Vector) -> Vector:
 
 def add_doubts(result: Result, P: Empirical, positions: int) -> Result:
     """A result with the bound and the notes that counts in cells and a sketch leave, and a grid of so many positions."""
-    notes, status, value, bound = (
-        [result.note],
-        result.status,
-        result.value,
-        float(result.bound or 0),
-    )
+    value, bound, notes = result.value, float(result.bound or 0.0), [result.note]
     error = float(np.sum(P.squares[1]))
-    if P.dropped:
-        notes.append(f"{P.dropped} missing values were dropped")
-    if error:
-        bound, reason = bound - error, f"values are counted in {P.x.size - 1} cells"
+    reason = f"values are counted in {P.x.size - 1} cells"
     if P.error:
         rank = P.error / P.total
         off = rank * math.sqrt(float(P.x[-1] - P.x[0]))
-        bound = max(math.sqrt(bound) - off, 0.0) ** 2
         error = (math.sqrt(max(value, 0.0)) + off) ** 2 - value
+        bound = max(math.sqrt(bound) - off, 0.0) ** 2
         reason = f"ranks are off by at most {rank:.2g} (proven)"
+    else:
+        bound = max(bound - error, 0.0)
+    if P.dropped:
+        notes.append(f"{P.dropped} missing values were dropped")
     if error:
         notes.append(f"the value is exact to within {error:.2g}: {reason}")
-    bound = max(bound, 0.0)
-    if status is Status.OPTIMAL and (error or positions) and value - bound > TOLERANCE * value:
-        status = Status.FINISHED
+    open_gap = (error or positions) and value - bound > TOLERANCE * value
+    if result.status is Status.OPTIMAL and open_gap:
+        result = replace(result, status=Status.FINISHED)
         if positions:
             notes.append(
                 f"this is proven best on the grid of {positions} positions; any other positions"
                 " could gain at most the gap"
             )
-    note = "; ".join(filter(None, notes))
-    return replace(result, bound=bound, status=status, value_se=error, note=note)
+    return replace(result, bound=bound, value_se=error, note="; ".join(filter(None, notes)))
 
 
 class Histogram(NamedTuple):
@@ -448,7 +440,12 @@ def best_bins(histogram: Histogram, k: Any, options: BinsOptions) -> Result:
     C = SparseSimplex(space, k)
     if not isinstance(preserve, str):
         loss = "squared error + ridge" if options.ridge else "squared error"
-        result = fit_matrix(expectations_loss(preserve, target, options.ridge), C, options)
+        F = expectations_loss(preserve, target, options.ridge)
+        if options.validation is None:
+            result = solve(F, C, options)
+        else:
+            early = stop_early(F, C, options)
+            result = replace(early, seconds=options.deadline.elapsed(), loss=loss_of(F, early))
     elif preserve == "entries":
         result = solve(L2(space, target), C, options)
     else:
@@ -483,14 +480,6 @@ def expectations_loss(preserve: Any, target: Vector, ridge: float) -> Moments:
     return Moments(Atoms(target.size), A, np.asarray(A @ target), None, ridge)
 
 
-def fit_matrix(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
-    """Preserve the expectations of functionals, with or without rows kept for early stopping."""
-    if options.validation is None:
-        return solve(F, C, options)
-    result = stop_early(F, C, options)
-    return replace(result, seconds=options.deadline.elapsed(), loss=loss_of(F, result))
-
-
 def stop_early(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
     """Solve on most rows and let the rest say how far down to go; then go as far on all rows.
 
@@ -499,18 +488,27 @@ def stop_early(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
     best one's by more than the standard error of their difference (the one-standard-error rule,
     Breiman et al. 1984): a few rows cannot tell more. Half of a time limit is for most rows.
     """
+    share, rows = as_number(options.validation, "validation"), F.A.shape[0]
+    if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
+        raise InvalidInput(
+            "validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at"
+            f" least two rows, got {share:g} of {rows} rows"
+        )
+    count = min(max(round(share * rows), 1), rows - 1)
     rng, seed = as_generator(options.rng)
-    deadline, solver, rows = options.deadline, options.solver, F.A.shape[0]
-    order, count = rng.permutation(rows), n_validation_rows(F, options.validation)
+    order, deadline = rng.permutation(rows), options.deadline
     fitted, judge = (F.of_rows(np.sort(part)) for part in (order[count:], order[:count]))
     first = least_squares(fitted, C, deadline.share(0.25))
     values, errors = [first.value], [squares(judge, first.p)]
+    limits: dict[str, Any] = {"rng": rng}
+    if options.solver in PERTURBING:
+        limits["budget"] = 0.0
     enough, stops = -math.inf, False
-    more: dict[str, Any] = {"budget": 0.0} if solver in PERTURBING else {}
 
     def watch(progress: Progress) -> bool:
         nonlocal stops
-        stops = stops or (options.callback is not None and says_stop(options.callback, progress))
+        if options.callback is not None and not stops:
+            stops = says_stop(options.callback, progress)
         return stops or progress.value <= enough
 
     def judged(progress: Progress) -> bool:
@@ -520,27 +518,18 @@ def stop_early(F: Moments, C: SparseSimplex, options: BinsOptions) -> Result:
         return watch(progress)
 
     half = deadline.share(0.5)
-    minimize(fitted, C, solver, time_limit=half, rng=rng, callback=judged, **more)
+    minimize(fitted, C, options.solver, time_limit=half, callback=judged, **limits)
     if stops or deadline.passed:
         best = drive(F, C, single_step(first.p))
     else:
-        best, as_good = least_squares(F, C, deadline), first_as_good(np.array(errors))
-        enough = values[as_good] * (best.value / first.value) if first.value else math.inf
+        best = least_squares(F, C, deadline)
+        ratio = values[first_as_good(np.array(errors))] / (first.value or 1.0)
+        enough = ratio * best.value
         if best.value > enough:
-            best = minimize(F, C, solver, time_limit=deadline, rng=rng, callback=watch, **more)
+            limits |= {"time_limit": deadline, "callback": watch}
+            best = minimize(F, C, options.solver, **limits)
     status = Status.TIME_LIMIT if deadline.passed else Status.FINISHED
     return replace(best, bound=None, status=Status.CALLBACK if stops else status, seed=seed)
-
-
-def n_validation_rows(F: Moments, validation: Any) -> int:
-    """How many rows a share of them is: at least one, and not all."""
-    share, rows = as_number(validation, "validation"), int(F.A.shape[0])
-    if share >= 1.0 or rows < 2 or isinstance(F.A, LinearOperator):
-        raise InvalidInput(
-            "validation must be a share of the rows in (0, 1) of a dense or sparse matrix with at"
-            f" least two rows, got {share:g} of {rows} rows"
-        )
-    return int(min(max(round(share * rows), 1), rows - 1))
 
 
 def squares(F: Moments, p: Vector) -> Vector:

@@ -56,10 +56,11 @@ class Empirical:
                 f"values must be finite, at most {LARGEST:g} in size and not all closer than"
                 f" {1 / LARGEST:g}, got {x[0]:g} to {x[-1]:g}; multiply them by a power of ten"
             )
-        sums = np.arange(1.0, x.size + 1.0) if weights is None else np.cumsum(weights)
+        before = np.arange(x.size + 1.0) if weights is None else np.append(0.0, np.cumsum(weights))
         starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
-        before = np.append(0.0, sums)[np.append(starts, x.size)]
-        return cls(x[starts], before, before[1:], dropped, error)
+        if starts.size < x.size:
+            before, x = before[np.append(starts, x.size)], x[starts]
+        return cls(x, before, before[1:], dropped, error)
 
     @property
     def total(self) -> float:
@@ -130,13 +131,16 @@ class Empirical:
         is small is summed small, so that no digits are lost.
         """
         base = self.upto[starts] / self.total
-        off = self.upto / self.total - np.repeat(base, np.diff(starts, append=self.x.size))
-        width = np.diff(self.x, append=self.x[-1])
+        off = self.upto / self.total
+        off -= np.repeat(base, np.diff(starts, append=self.x.size))
+        width = np.zeros(self.x.size)
+        np.subtract(self.x[1:], self.x[:-1], out=width[:-1])
         area = width * off
-        square = area * off + self.squares[0] + 2 * off * self.area
-        widths, areas, squares = (
-            np.add.reduceat(part, starts) for part in (width, area + self.area, square)
-        )
+        square = area * off
+        if self.in_cells:
+            square += self.squares[0] + 2 * off * self.area
+            area += self.area
+        widths, areas, squares = (np.add.reduceat(part, starts) for part in (width, area, square))
         return base, widths, areas, squares
 
     def mean_difference(self, at: Vector, weights: Vector) -> float:

@@ -310,17 +310,6 @@ class MovingColumns(NamedTuple):
             low, high = as_ends(move, len(names))
         return cls(np.array(columns), places, flags, shift, low, high)
 
-    def missing(self, rows: Vector) -> npt.NDArray[np.bool_]:
-        """Find which numbers of encoded rows (k, d) were missing, (k, m)."""
-        flagged = rows[:, self.flags] > 0
-        return np.asarray(flagged & (np.array(self.flags) >= 0))
-
-    def ends(self, width: int) -> Vector:
-        """Return the box as two encoded rows, (2, width)."""
-        ends = np.repeat([[-np.inf], [np.inf]], width, axis=1)
-        ends[:, self.columns] = np.array([self.low, self.high]) - self.shift
-        return ends
-
     def put(self, rows: Any, numbers: Vector, missing: npt.NDArray[np.bool_]) -> Any:
         """Put encoded numbers (k, m) into rows of the user; what is missing stays so."""
         numbers = np.clip(numbers + self.shift, self.low, self.high)
@@ -346,10 +335,12 @@ def move_points(
     own = sample.take(target.candidates[at]).loaded()
     rows, bounds = dense(own.rows), options.weights(len(every))
     moving = MovingColumns.of(prepared.X, entry.rows, entry.encoding, options.move)
-    columns, missing = moving.columns, moving.missing(rows)
+    columns, ends = moving.columns, np.repeat([[-np.inf], [np.inf]], rows.shape[1], axis=1)
+    ends[:, columns] = np.array([moving.low, moving.high]) - moving.shift
+    missing = (rows[:, moving.flags] > 0) & (np.array(moving.flags) >= 0)
     space = Places.about(own.rows, F.similarity)
     start = space.of(rows, own.labels)
-    low, high = space.of(dense(comparison.scaled(moving.ends(rows.shape[1]))))
+    low, high = space.of(dense(comparison.scaled(ends)))
     stays = np.isin(result.indices, prepared.limits.include)
     free = np.zeros(start.shape, bool)
     free[:, columns] = ~missing & ~stays[:, None]

@@ -74,8 +74,8 @@ def terms(X: Any, y: Any, k: int, **options: Any) -> Result:
     Parameters
     ----------
     X : array, sparse matrix, LinearOperator or table of shape (r, n)
-        Entries of any size; an array of float32 stays float32. Memory is X and a small multiple of
-        k r; an array that is not in C order is copied. In a table of pandas, polars or pyarrow the
+        Entries between 1e-100 and 1e100 in size; an array of float32 stays float32. Memory is X and
+        a small multiple of k r; an array that is not in C order is copied. In a table of pandas, polars or pyarrow the
         columns of numbers are candidates; dates and identifiers are not (`note` says so), and other
         text is refused. Also data in blocks: a Dask array or frame, a list of delayed blocks, paths
         or a pattern of them, a callable that returns an iterator of blocks (X, y).
