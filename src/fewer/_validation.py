@@ -309,6 +309,7 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
     """Return `x` as an int in low..high; a float is refused even when it is whole."""
     kind = f" ({what})" if what else ""
     expected = f"at least {low}{kind}" if high is None else f"in {low}..{high}{kind}"
+    x = x.item() if isinstance(x, np.ndarray) and x.ndim == 0 else x
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Integral):
         raise InvalidInput(
             f"{name} must be an integer {expected}, got {shown(x)} ({type(x).__name__})", name
