@@ -16,6 +16,7 @@ from fewer import (
     L2,
     MMD,
     Atoms,
+    FewerPointsClassifier,
     Functional,
     GroupSparse,
     InvalidInput,
@@ -260,9 +261,22 @@ def test_an_operator_with_a_far_offset_keeps_its_bound_below_its_value():
 
 
 @pytest.mark.filterwarnings("error")
-def test_rows_whose_squares_are_no_floats_are_refused():
-    with pytest.raises(InvalidInput, match=r"^X must hold numbers between .* another unit$"):
+def test_rows_whose_value_no_float_holds_are_refused():
+    with pytest.raises(InvalidInput, match=r"between 1e-70 and 1e\+70 in size"):
         points(np.array([[0.0], [3e169]]), 1, similarity="linear", solver="exact")
+    large = points(np.array([[0.0], [3e69]]), 1, similarity="linear", solver="exact")
+    assert large.value == pytest.approx(2.25e138)
+    assert large.bound <= large.value
+
+
+@pytest.mark.filterwarnings("error")
+def test_prototypes_are_refined_whatever_the_unit_of_their_bandwidth():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    for gamma in (1.0, 1e149):
+        assert FewerPointsClassifier(k=4, gamma=gamma, random_state=0).fit(X, y).score(X, y) > 0.6
+    with pytest.raises(InvalidInput, match="gamma must lie between"):
+        FewerPointsClassifier(k=4, gamma=1e300).fit(X, y)
 
 
 def test_rounding_widens_what_counts_as_optimal_and_ordinary_scales_have_no_note():

@@ -105,13 +105,11 @@ class FileTable:
     @cached_property
     def numeric(self) -> list[str]:
         """The columns that hold numbers, or are meant to."""
-        return [name for name in self.names if name and self._is_numeric(name)]
-
-    def _is_numeric(self, name: str) -> bool:
-        dtype = self.schema[name]
-        if name in self.looks:
-            return self.looks[name].numeric
-        return bool(dtype.is_numeric() or dtype == pl.Boolean)
+        kinds = {
+            name: dtype.is_numeric() or dtype == pl.Boolean for name, dtype in self.schema.items()
+        }
+        kinds |= {name: look.numeric for name, look in self.looks.items()}
+        return [name for name in self.names if name and kinds[name]]
 
     @property
     def notes(self) -> list[str]:

@@ -18,7 +18,7 @@ from dask.delayed import Delayed, delayed
 from .._validation import InvalidInput, shown
 from ..row_blocks import FAN_IN, Merge, S
 from .frames import cut, height, size_in_bytes, stacked, take_rows
-from .source import Block, Work, located
+from .source import Block, Work, summarize_block
 
 compute: Any = base.compute
 """The scheduler there is: that of the active client, or threads."""
@@ -163,7 +163,7 @@ def _worked(work: Any, parts: list[Any], start: int, stop: int, plan: Any) -> An
             f"X: every pass must give the same rows; rows {start} to {stop - 1} were counted, now"
             f" they are {height(block.X)}"
         )
-    return located(work, block, plan)
+    return summarize_block(work, block, plan)
 
 
 def dask_blocks(X: Any, y: Any = None, weight: Any = None) -> DaskBlocks:

@@ -331,7 +331,7 @@ def _in_order(
     """Blocks with their summaries, in order; a few of them at the same time."""
     if workers <= 1:
         for block in blocks:
-            yield block, located(work, block, plan)
+            yield block, summarize_block(work, block, plan)
         return
     waiting: deque[tuple[Block, Future[S]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
@@ -352,11 +352,11 @@ def _in_order(
 def _alone(work: Work[S], block: Block, plan: Any) -> S:
     """`work` on one thread, beside others."""
     with one_thread():
-        return located(work, block, plan)
+        return summarize_block(work, block, plan)
 
 
-def located(work: Work[S], block: Block, plan: Any) -> S:
-    """`work`, with the block's place among all rows in its errors."""
+def summarize_block(work: Work[S], block: Block, plan: Any) -> S:
+    """Summarise a block by `work`, with the place of the block among all rows in its errors."""
     try:
         return work(block, plan)
     except InvalidInput as error:

@@ -179,7 +179,7 @@ def with_bandwidth(
 ) -> tuple[Sample, Comparison, str]:
     """Choose the bandwidth of rows that are scaled already, and say what is odd about them.
 
-    `rng` goes on as before; `total` is how many rows k are chosen from where the sample is a part of
+    `rng` is left as it is; `total` is how many rows k are chosen from where the sample is a part of
     them. Rows of an inner product without labels are centred, if they are dense: MMD² stays what it
     is, and inner products then round by the spread of the rows.
     """

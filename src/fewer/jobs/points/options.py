@@ -22,6 +22,8 @@ from ...similarity import SIMILARITIES
 
 RULES = ("median", "scale", "cv")
 """Rules for the bandwidth."""
+LEAST_GAMMA, LARGEST_GAMMA = 1e-150, 1e150
+"""Bandwidths that float64 can multiply."""
 GROUP_LIMITS = ("min_per_group", "max_per_group")
 WEIGHT_LIMITS = ("min_weight", "max_weight", "equal_weights")
 SPARSE = ("rbf", "matern32", "matern52", "cosine", "linear")
@@ -53,8 +55,10 @@ def as_gamma(value: Any, name: str) -> Any:
     """A bandwidth, or the name of a rule for it."""
     if isinstance(value, str):
         known(value, dict.fromkeys(RULES), name)
-    else:
-        as_number(value, name)
+    elif not LEAST_GAMMA < as_number(value, name) < LARGEST_GAMMA:
+        raise InvalidInput(
+            f"gamma must lie between {LEAST_GAMMA:g} and {LARGEST_GAMMA:g}, got {value:g}", name
+        )
     return value
 
 
