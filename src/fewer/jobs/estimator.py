@@ -234,7 +234,7 @@ def readable(X: Any) -> Any:
         as_sparse(X, "X")
         return X
     array = read(X, "X")
-    words = array.dtype.kind == "O" and any(isinstance(x, str | list | dict) for x in array.flat)
+    words = array.dtype.kind == "O" and any(isinstance(x, (str, list)) for x in array.flat)
     if words or is_frame(X) or array.dtype.kind in "mMSUV":
         as_numbers(X, "X")
     return X
