@@ -11,37 +11,12 @@ import pytest
 from commands import run, write_tables
 from fewer.cli import _app
 from fewer.datasets import customers
-from fewer.report.columns import DimsStudy
-from fewer.solvers.minimize import SOLVERS
 
 
 @pytest.fixture
 def files(tmp_path):
     write_tables(tmp_path)
     return tmp_path
-
-
-def test_without_baselines_nothing_is_compared(files):
-    full, bare = (
-        json.loads(run("bins", "cost.csv", "-k", 3, "--json", *more, cwd=files)[0])
-        for more in ((), ("--no-baselines",))
-    )
-    assert full["comparison"].startswith("baseline quantile binning ")
-    assert bare["comparison"] == ""
-    assert bare["answers"][0]["baselines"] == {}
-    assert bare["answers"][0]["kept"] == full["answers"][0]["kept"]
-    out, err = run("bins cost.csv -k 3 --no-baselines -o out.csv", cwd=files)
-    assert "aseline" not in out + err
-    assert "wrote out.csv" in out
-
-
-def test_baselines_are_computed_only_where_something_tells_of_them(files, monkeypatch):
-    asked = []
-    monkeypatch.setattr(DimsStudy, "baselines", lambda self, test: asked.append(1) or {})
-    run("dims wide.csv -k 3 -q -o out.csv", cwd=files)
-    assert asked == []
-    run("dims wide.csv -k 3 -q -o out.json", cwd=files)
-    assert asked != []
 
 
 def test_help_and_version_are_there_before_numpy(files):
@@ -55,32 +30,6 @@ def test_help_and_version_are_there_before_numpy(files):
     assert set(_app.app.list_commands(None)) <= set(_app.COMMANDS)
     for name in _app.app.list_commands(None):
         assert _app.app.get_command(None, name).name == name
-
-
-def test_every_job_offers_the_solvers_of_the_library():
-    for job in ("points", "bins", "terms", "dims"):
-        option = next(
-            each for each in _app.app.get_command(None, job).params if each.name == "solver"
-        )
-        assert list(option.type.choices) == list(SOLVERS)
-
-
-def test_an_output_that_cannot_be_written_is_found_before_the_work(files, monkeypatch):
-    monkeypatch.setattr(DimsStudy, "solve", lambda *a, **k: pytest.fail("it worked first"))
-
-    def full(target):
-        raise OSError(28, "No space left on device", f"{target}.part")
-
-    monkeypatch.setattr("fewer.files._new_part", full)
-    for option, name in (("-o", "out.csv"), ("--report", "page.html")):
-        _, err = run("dims", "wide.csv", "-k", 3, option, name, code=2, cwd=files)
-        assert err == f"fewer: {option} {name}: cannot be written here (No space left on device).\n"
-
-
-def test_checking_leaves_nothing_behind(files):
-    before = sorted(files.iterdir())
-    run("bins cost.csv -k 3 -o out.csv --column nothing", cwd=files, code=2)
-    assert sorted(files.iterdir()) == before
 
 
 def test_dates_categories_and_missing_values_are_shown_as_they_are(tmp_path):
@@ -135,17 +84,6 @@ def test_sentences_speak_of_options_and_warnings_are_sentences(tmp_path):
     assert said.startswith("fewer: counts are neither whole")
     assert "numbers that are not counted yet are values" in said
     assert "UserWarning" not in said
-
-
-def test_an_import_that_ctrl_c_broke_is_an_interrupt_and_no_bug(monkeypatch, capsys):
-    def broken(**options):
-        raise ImportError("initialization failed")
-
-    monkeypatch.setattr(_app.app, "main", broken)
-    assert _app.run([]) == _app.BUG
-    monkeypatch.setattr(_app, "seen", lambda: True)
-    assert _app.run([]) == _app.INTERRUPTED
-    assert "interrupted while libraries were imported" in capsys.readouterr().err
 
 
 REMEMBERED = """

@@ -85,28 +85,6 @@ def test_every_k_of_a_path_keeps_the_limits_and_is_tested_on_rows_held_out(folde
     assert found["answers"][0]["baselines"]["random sampling"] > found["answers"][1]["value"]
 
 
-def test_the_page_shows_what_points_stand_for_and_miss(folder):
-    page = folder / "page.html"
-    for more in ([], ["--target", folder / "theirs.csv"], ["--move", "range"]):
-        _, told = run(
-            "points",
-            folder / "mine.csv",
-            "-k",
-            "4",
-            "--criticisms",
-            "2",
-            "--report",
-            page,
-            "--force",
-            *more,
-        )
-        text = page.read_text()
-        assert "What each point represents" in text
-        assert "The rows that the points represent worst, the worst first." in text
-        assert "criticisms" in told
-    assert "wrote" in told
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -129,22 +107,6 @@ def test_the_page_shows_what_points_stand_for_and_miss(folder):
 def test_what_does_not_go_together_is_said(folder, words, said):
     _, err = run(f"points mine.csv -k 3 {words}", cwd=folder, code=2)
     assert said in " ".join(err.split())
-
-
-def test_labels_of_a_file_are_classes_as_in_the_library(tmp_path):
-    rng = np.random.default_rng(0)
-    people = np.repeat(np.arange(40), 3)
-    frame = pl.DataFrame(
-        {"x": rng.standard_normal(120), "income": rng.lognormal(10.0, 1.0, 120), "person": people}
-    )
-    frame.write_csv(tmp_path / "t.csv")
-    _, said = run("points t.csv -k 3 --label income", cwd=tmp_path, code=2)
-    assert "--label must be classes, got 120 different numbers" in said
-    out, _ = run("points t.csv -k 3 --label person -q", cwd=tmp_path)
-    found = fewer.points(frame, 3, labels="person", rng=0)
-    assert (
-        sorted(int(line.split(",")[1]) for line in out.splitlines()[1:]) == found.indices.tolist()
-    )
 
 
 def test_an_npz_file_holds_the_rows_that_were_kept(folder, tmp_path):

@@ -3,11 +3,9 @@
 import math
 import subprocess
 import sys
-import time
 from contextlib import nullcontext
 from types import SimpleNamespace
 
-import numba
 import numpy as np
 import pytest
 from numba.core import caching, event
@@ -20,9 +18,7 @@ from fewer import (
     InvalidInput,
     SparseSimplex,
     Status,
-    exact,
     iht,
-    warm,
 )
 from fewer import deadline as deadlines
 from fewer._compiled import _compile, compilation
@@ -88,22 +84,6 @@ def test_the_clock_of_a_limit_stands_still_while_numba_compiles(nested, clock, m
     assert (short.status, short.n_iter) == (Status.TIME_LIMIT, 1)
 
 
-def test_what_a_limited_call_compiles_takes_nothing_of_its_time():
-    add = numba.njit(lambda x: x + 1.0)  # that no process has compiled before
-
-    class Slow(L2):
-        def value(self, p):
-            return float(add(super().value(p)) - 1.0)
-
-    before = compilation.count()
-    began = time.perf_counter()
-    deadline = Deadline.after(60.0)
-    result = exact(Slow(SPACE, Q), C, time_limit=deadline)
-    assert compilation.count() > before
-    assert deadline.left() > 60.0 - (time.perf_counter() - began)
-    assert result.value == pytest.approx(exact(L2(SPACE, Q), C).value)
-
-
 def test_a_limit_that_no_one_can_wait_for_is_none():
     """A search uses a limit up: 150,000 perturbations among eleven rows took 84 s."""
     rng = np.random.default_rng(0)
@@ -158,13 +138,3 @@ def test_a_cache_that_cannot_be_written_to_costs_no_answer(tmp_path, monkeypatch
     with pytest.warns(RuntimeWarning, match="No space left on device"):
         assert function(1) == 2
     assert function(2) == 3
-
-
-def test_warm_takes_names_of_jobs():
-    with pytest.raises(
-        InvalidInput, match="each job must be one of 'bins', 'dims', 'points', 'terms'"
-    ):
-        warm(["rows"])
-    with pytest.raises(InvalidInput, match="jobs must be a list of names"):
-        warm(3)
-    assert warm("bins") > 0.0

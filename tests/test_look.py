@@ -126,33 +126,3 @@ def test_files_hold_the_whole_rows_with_weights_first(kind, customers):
     else:
         assert found["income"].dtype == pl.Float64
         assert found["age"].to_list() == rows["age"].cast(pl.Int64).to_list()
-
-
-def test_a_path_writes_whole_rows_for_every_k(customers):
-    out, _ = run("points customers.csv --path 2,3 --columns age --quiet", cwd=customers)
-    found = pl.read_csv(out.encode(), infer_schema=False)
-    assert found.columns[:3] == ["k", "weight", "index"]
-    assert found["k"].to_list() == ["2"] * 2 + ["3"] * 3
-    original = pl.read_csv(customers / "customers.csv", infer_schema=False)
-    assert (
-        found["plan"].to_list()
-        == original[found["index"].cast(pl.Int64).to_list()]["plan"].to_list()
-    )
-
-
-def test_several_files_and_patterns_are_one_table(customers):
-    frame = pl.read_csv(customers / "customers.csv")
-    frame[:50].write_csv(customers / "part1.csv")
-    frame[50:].write_parquet(customers / "part2.parquet")
-    common = ["-k", "3", "--columns", "age,active", "--json", "--quiet"]
-    one = json.loads(run("points", "customers.csv", *common, cwd=customers)[0])["answers"][0]
-    for files in (["part1.csv", "part2.parquet"], ["part*"]):
-        several = json.loads(run("points", *files, *common, cwd=customers)[0])["answers"][0]
-        assert several["value"] == pytest.approx(one["value"])
-        assert several["kept"]["index"] == one["kept"]["index"]
-        assert several["kept"]["customer_id"] == one["kept"]["customer_id"]
-
-
-def test_what_is_said_about_a_file_comes_first(customers):
-    _, err = run("points customers.csv -k 3 --columns age,income", cwd=customers)
-    assert err.splitlines()[0].startswith("Column 'income' holds numbers written like '$")

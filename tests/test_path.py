@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import fewer
-from fewer import Status
 from fewer.jobs.points.points import prepare
 from fewer.report.bins import HistogramStudy
 from fewer.report.page import path_page
@@ -20,7 +19,6 @@ from fewer.report.path import (
     matching_size,
     solve_path,
     study_of,
-    sufficient_over_splits,
 )
 from fewer.report.study import Study
 
@@ -138,16 +136,6 @@ def test_what_a_path_cannot_serve_is_refused(job, options, words):
         fewer.path(job, ROWS, [2], **options)
 
 
-def test_a_k_above_the_rows_of_the_training_part_keeps_all_of_them():
-    found = fewer.path("points", ROWS[:10], [3, 9])
-    assert np.isfinite(found.held_out["fewer"]).all()
-
-
-def test_no_k_at_all():
-    with pytest.raises(fewer.InvalidInput, match="ks must have at least one k"):
-        fewer.path("bins", VALUES, [])
-
-
 def test_a_path_is_drawn():
     pytest.importorskip("matplotlib").use("agg")
     ax = fewer.path("bins", VALUES, [2, 3]).plot()
@@ -164,24 +152,6 @@ def test_a_path_is_drawn():
 def test_an_option_that_a_path_of_bins_has_not_is_named(option):
     with pytest.raises(fewer.InvalidInput, match=f"{next(iter(option))} is not for a path of bins"):
         fewer.path("bins", None, [1, 2], counts=[1, 2, 3], **option)
-
-
-def test_a_ridge_is_that_of_terms():
-    found = fewer.path("terms", PRICES, [3], y=TARGET, rng=0, ridge=5.0)
-    assert found.results[0].value == fewer.terms(PRICES, TARGET, 3, rng=0, ridge=5.0).value
-
-
-def test_a_baseline_under_the_same_bounds_is_tried_where_it_can_hold_them():
-    rng = np.random.default_rng(4)
-    A = rng.standard_normal((80, 60))
-    b = A @ rng.dirichlet(np.full(60, 0.3))
-    study = study_of("terms", A, y=b, min_weight=0.03)  # at most 33 columns
-    path = solve_path(study, [8])
-    assert path.comparison.startswith("baseline NNLS ranking matches this with ")
-    size, baseline = int(path.comparison.split()[6]), study.baselines(study)["NNLS ranking"]
-    assert baseline(size) <= path.errors["fewer"][0]
-    assert np.isfinite(baseline(33))
-    assert baseline(34) == np.inf
 
 
 def test_what_a_baseline_does_is_said_as_it_is():
@@ -231,22 +201,6 @@ def test_several_splits_are_averaged_and_the_smallest_k_within_their_error_is_ta
     page = path_page(path, "title", {})
     assert 'class="band"' in page
     assert "± standard error" in page
-
-
-def test_a_path_takes_the_first_k_that_is_good_enough():
-    rng = np.random.default_rng(5)
-    study = HistogramStudy(rng.poisson(30 * np.exp(-(np.linspace(-3, 3, 200) ** 2))).astype(float))
-    path = solve_path(study, [2, 5, 10, 40, 100], held_out=0.5, splits=1)
-    held = path.held_out["fewer"]
-    enough = held.min() + 0.1 * (held[0] - held.min())
-    assert path.recommended == path.ks[int(np.argmax(held <= enough))]
-    assert solve_path(study, [2, 5], k=5).recommended == 5
-
-
-@pytest.mark.parametrize("second", [1.4, 1.5])
-def test_a_gain_below_a_twentieth_of_the_reduction_is_not_worth_a_larger_k(second):
-    errors = np.tile([10.0, second, 1.0], (5, 1))
-    assert sufficient_over_splits(errors, 0.3) == (1 if second < 1.45 else 2)
 
 
 def test_an_interrupt_after_the_search_keeps_its_answer():
@@ -317,50 +271,6 @@ def test_sizes_are_claimed_as_measured_whatever_a_baseline_does(seed):
     assert all(k < each <= 200 for each in asked)
     assert tried == sorted(each for each in asked if error < errors[each - 1] < np.inf)
     assert size == min((each for each in asked if errors[each - 1] <= error), default=None)
-
-
-def test_that_no_error_is_below_zero_is_no_proof():
-    rows = np.random.default_rng(0).standard_normal((60, 2))
-    problem = study_of("points", rows, 4)
-    result = problem.solve(4, solver="exchange", rng=0)
-    assert result.status is Status.FINISHED
-    for bound in (0.0, 1e-5):
-        assert ("gap" in problem.lost(replace(result, bound=bound))) is (bound > 0.0)
-    problem = study_of("terms", np.eye(3), y=np.array([0.5, 0.5, 0.0]))
-    exact = problem.solve(2, solver="exact")
-    assert exact.status is Status.OPTIMAL
-    assert problem.lost(exact)["gap"] == exact.gap
-
-
-def test_what_all_k_have_in_common_does_not_count():
-    shift = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])[:, None]  # which rows are held out
-    assert sufficient_over_splits(np.array([[10.0, 3.0, 1.0, 1.0]]) + shift, 0.3) == 2
-    noise = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0]])
-    assert (
-        sufficient_over_splits(np.array([[10.0, 1.5, 1.1, 1.0]]) + noise, 0.3) == 1
-    )  # of k itself it does
-
-
-def test_an_infinite_first_error_makes_no_gain_negligible():
-    errors = np.tile([np.inf, 1.0001, 1.0], (5, 1))
-    assert sufficient_over_splits(errors, 0.3) == 2
-    assert sufficient_over_splits(np.full((5, 3), np.inf), 0.3) == 0
-
-
-def test_rows_that_are_given_to_test_on_are_not_split_again():
-    X = np.random.default_rng(0).normal(size=(20, 4))
-    problem = study_of("terms", X, y=X[:, 0], test=np.arange(15, 20))
-    assert [
-        len(a.splits) for a in solve_path(problem, [1, 2], held_out=0.25, solver="greedy").answers
-    ] == [1, 1]
-
-
-def test_one_far_value_does_not_lower_the_error_of_bins():
-    x = np.random.default_rng(0).lognormal(size=2000)
-    near, far = (study_of("bins", values) for values in (x, np.append(x, 1e6)))
-    before, after = (problem.error(problem.solve(10)) for problem in (near, far))
-    assert after > before / 2
-    assert near.lost(near.solve(10))[near.metric] == before
 
 
 def test_the_error_of_bins_is_a_mean_over_the_data():

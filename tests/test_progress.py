@@ -27,19 +27,7 @@ FUNCTIONS = {
     "minimize": lambda **more: fewer.minimize(F, fewer.SparseSimplex(F.space, 2), "greedy", **more),
 }
 ESTIMATORS = {
-    "FewerPoints": (
-        lambda **more: fewer.FewerPoints(3, solver="greedy", random_state=0, **more).fit(A)
-    ),
-    "FewerPointsClassifier": (
-        lambda **more: fewer.FewerPointsClassifier(
-            4, gamma=0.1, solver="greedy", random_state=0, **more
-        ).fit(A, np.arange(40) % 2)
-    ),
-    "FewerSampler": (
-        lambda **more: fewer.FewerSampler(
-            3, by_label=False, solver="greedy", random_state=0, **more
-        ).fit(A)
-    ),
+    "FewerPoints": lambda **more: fewer.FewerPoints(3, solver="greedy", **more).fit(A),
     "FewerBins": lambda **more: fewer.FewerBins(4, **more).fit(A[:, :2]),
     "FewerTerms": lambda **more: fewer.FewerTerms(3, solver="greedy", **more).fit(A, A[:, :2]),
     "FewerDims": lambda **more: fewer.FewerDims(3, random_state=0, **more).fit(X),
@@ -108,15 +96,6 @@ def test_rows_are_counted_and_the_line_is_wiped():
     assert text.endswith("\r")
 
 
-def test_the_users_callback_is_still_asked():
-    seen = []
-    result, _ = in_terminal(
-        lambda: FUNCTIONS["terms"](progress=True, callback=lambda step: seen.append(step) or True)
-    )
-    assert result.status is fewer.Status.CALLBACK
-    assert len(seen) == 1
-
-
 def test_an_error_ends_the_line():
     def work():
         with pytest.raises(fewer.InvalidInput, match="k must be"):
@@ -145,23 +124,6 @@ def test_in_a_notebook_there_is_a_bar_without_a_terminal(monkeypatch, capsys):
     with progress.watched_by_user(True, "terms", Deadline.after(50.0), None) as watch:
         watch(SimpleNamespace(best=2.0, bound=1.5))
     assert "value 2, gap 0.5" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_a_fitted_estimator_shows_what_it_kept(name):
-    model = ESTIMATORS[name]()
-    html = model._repr_mimebundle_()["text/html"]
-    first = model.result_[0] if isinstance(model.result_, list) else model.result_
-    assert first._repr_html_() in html
-    assert "sk-top-container" in html
-    assert type(model)()._repr_html_().count("<caption") == 0
-
-
-def test_an_estimator_draws_what_it_kept():
-    pytest.importorskip("matplotlib").use("Agg")
-    model = ESTIMATORS["FewerPoints"]()
-    heights = sorted(bar.get_height() for bar in model.plot().patches)
-    assert heights == pytest.approx(sorted(model.weights_))
 
 
 def test_flags_that_blas_raises_by_itself_are_no_warnings():

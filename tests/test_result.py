@@ -6,29 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import fewer
 from fewer import (
-    L2,
     Atoms,
-    DimensionSparse,
-    FewerPoints,
     InvalidInput,
-    Lattice,
-    Moments,
-    Simplex,
-    SparseSimplex,
-    SparseStates,
-    States,
     Status,
     bins,
     dims,
-    greedy,
-    iht,
-    minimize,
     points,
     terms,
 )
 from fewer.result import Result, Words
+
+pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
 
 ORDERS = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
 ROWS = np.random.default_rng(0).standard_normal((30, 2))
@@ -49,15 +38,6 @@ def made(**changes):
         words=Words("points", 1437, "MMD²"),
     )
     return replace(result, **changes)
-
-
-@pytest.mark.parametrize(
-    ("status", "success"),
-    [(s, s in (Status.OPTIMAL, Status.CONVERGED, Status.FINISHED)) for s in Status],
-    ids=[s.name for s in Status],
-)
-def test_success_is_a_run_that_ended_by_itself(status, success):
-    assert made(status=status).success is success
 
 
 def test_the_message_is_the_status_and_the_note():
@@ -98,116 +78,30 @@ def test_the_table_of_a_notebook_is_heaviest_first_escaped_and_without_colours()
     assert "<th>weight</th>" not in columns
 
 
+SHARES = [0.5, 0.3, 0.2, 0.0]
+
+
 @pytest.mark.parametrize(
     ("solve", "words"),
     [
         (lambda: points(ROWS, 4, rng=0), ("points", 30, "MMD²")),
         (lambda: bins(counts=[4, 0, 1, 5], k=2), ("bins", 4, "squared difference of the cdf")),
-        (
-            lambda: bins(counts=[4, 0, 1, 5], k=2, preserve="entries"),
-            ("bins", 4, "squared difference"),
-        ),
-        (
-            lambda: bins(counts=[4, 0, 1, 5], k=2, preserve=np.eye(4), rng=0),
-            ("bins", 4, "squared error"),
-        ),
-        (lambda: terms(np.eye(4), [0.5, 0.3, 0.2, 0.0], 2, rng=0), ("columns", 4, "squared error")),
+        (lambda: terms(np.eye(4), SHARES, 2, rng=0), ("columns", 4, "squared error")),
         (lambda: dims(ORDERS, 2), ("columns", 4, "KL")),
-        (lambda: dims(ORDERS, 2, objective="l2"), ("columns", 4, "squared distance")),
     ],
 )
 def test_jobs_answer_in_the_callers_numbering_and_name_their_loss(solve, words):
     result = solve()
     assert result.words == words
-    assert result.indices.dtype == np.int64
     assert (np.diff(result.indices) > 0).all()
-    assert (result.support == result.indices).all()
-    if words[0] == "columns" and words[2] != "squared error":
-        assert result.weights is None
-        assert result.p.size == result.space.size
-    else:
-        assert result.weights.shape == result.indices.shape
-        assert result.table is None
+    assert (result.weights is None) == (words[2] == "KL")
+    if result.weights is not None:
         assert (result.p[result.indices] == result.weights).all()
-        assert np.count_nonzero(result.p) == np.count_nonzero(result.weights)
-    assert repr(result).startswith(
-        f"Result({len(result.indices)} of {words[1]} {words[0]}, {words[2]} = "
-    )
-
-
-def test_a_large_space_holds_no_dense_answer():
-    X = np.repeat([0.0, 1.0, 5.0, 5.5], 5000)[:, None]
-    result = points(X, 2, gamma=1.0, rng=0)
-    held = [x for x in vars(result).values() if isinstance(x, np.ndarray)]
-    assert max(x.size for x in held) < 1000
-    assert result.p.size == 20_000
-    assert all(x.size < 1000 for x in vars(result).values() if isinstance(x, np.ndarray))
-
-
-cube = Lattice(3, 2)
-TABLE = np.array([0.4, 0.0, 0.3, 0.0, 0.0, 0.3, 0.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("constraint", "entries", "unit", "total"),
-    [
-        (DimensionSparse(cube, 1), False, "dimensions", 3),
-        (SparseSimplex(cube, 2), True, "states", 8),
-        (Simplex(cube), True, "states", 8),
-        (SparseStates(cube, 1), True, "states", 8),
-    ],
-    ids=lambda x: type(x).__name__,
-)
-def test_weights_are_given_where_a_unit_is_an_entry(constraint, entries, unit, total):
-    result = iht(L2(cube, TABLE), constraint, rng=0)
-    assert (result.weights is not None) is entries
-    assert result.words[:2] == (unit, total)
-    assert constraint.contains(result.p)
-    if entries:
-        assert (result.weights == result.p[result.indices]).all()
-
-
-class Pairs:
-    """At most one of the pairs {0, 1}, {2, 3}: a set whose units are not entries."""
-
-    space, k, n_units, whole_faces = Atoms(4), 1, 2, True
-
-    def face(self, units):
-        return np.sort(
-            np.concatenate([[2 * i, 2 * i + 1] for i in np.asarray(units, int)]).astype(int)
-        )
-
-    def support(self, p):
-        return np.unique(np.flatnonzero(p) // 2)
-
-    def contains(self, p, tol=1e-9):
-        return bool(
-            p.min() >= -tol
-            and abs(p.sum() - 1) <= tol
-            and self.support(np.where(p > tol, p, 0)).size <= 1
-        )
-
-    def project(self, v, near=None):
-        best = self.face([int(v[2:].sum() > v[:2].sum())])
-        p = np.zeros(4)
-        p[best] = Simplex(Atoms(2)).project(v[best])
-        return p
-
-
-def test_groups_of_entries_have_no_weights_and_keep_their_vector():
-    result = minimize(L2(Atoms(4), [0.1, 0.2, 0.3, 0.4]), Pairs(), "iht", rng=0)
-    assert result.weights is None
-    assert result.indices.tolist() == [1]
-    assert result.words[:2] == ("units", 2)
-    assert result.p == pytest.approx([0, 0, 0.45, 0.55])
-
-
-def test_heaviest_first_breaks_ties_by_index():
-    indices, weights = made(
-        indices=np.array([3, 5, 9]), weights=np.array([0.3, 0.4, 0.3])
-    ).heaviest_first()
-    assert indices.tolist() == [5, 3, 9]
-    assert weights.tolist() == [0.4, 0.3, 0.3]
+        indices, weights = result.heaviest_first()
+        assert (np.diff(weights) <= 0).all()
+        assert (result.p[indices] == weights).all()
+    kept = f"{len(result.indices)} of {words[1]} {words[0]}"
+    assert repr(result).startswith(f"Result({kept}, {words[2]} = ")
 
 
 def test_plots(monkeypatch):
@@ -220,45 +114,123 @@ def test_plots(monkeypatch):
     chosen = dims(ORDERS, 2)
     assert chosen.plot(ax) is ax  # of the three rows covered two use each of the columns
     assert [bar.get_height() for bar in ax.patches] == pytest.approx([2 / 3, 2 / 3])
-    ax.clear()
-    path = minimize(L2(Atoms(4), [0.1, 0.2, 0.3, 0.4]), Pairs(), "iht", rng=0)
-    assert path.plot(ax).lines[0].get_ydata().tolist() == path.history.tolist()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InvalidInput, match="plot needs matplotlib"):
         weights.plot()
 
 
-def test_a_face_of_states_that_are_dimensions_by_chance_is_not_taken_for_entries():
-    seen = States([[1, 1, 0], [0, 1, 0], [0, 0, 1]])
-    result = greedy(L2(seen, seen.weights), DimensionSparse(seen, 2))
-    assert result.p.size == 3
-    assert result.p == pytest.approx(L2(seen, seen.weights).best_on(seen.face(result.indices)))
+FRAME = pd.DataFrame(
+    {"age": [31, 47, 20], "plan": ["a", None, "b"], "index": [7, 8, 9]}, index=["x", "y", "z"]
+)
 
 
-def test_the_value_of_a_result_is_that_of_its_p():
-    F = Moments(Atoms(4), np.eye(4), [0.5, 0.3, 0.2, 0.0])
-    result = minimize(F, SparseSimplex(F.space, 2, include=[3]), "iht", rng=0)
-    assert 3 in result.indices
-    assert F.value(result.p) == pytest.approx(result.value, abs=1e-12)
+def points_made(**changes):
+    """Three points by hand, the second the heaviest."""
+    three = {"indices": np.array([1, 4, 6]), "weights": np.array([0.25, 0.5, 0.25])}
+    about = {"value": 0.5, "bound": 0.0, "space": Atoms(9), "words": Words("points", 9, "MMD²")}
+    return made(**(three | about | changes))
 
 
-@pytest.mark.parametrize("kind", ["pandas", "default"])
-def test_transformers_name_their_columns(kind):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(
-        {"a": [0, 1, 2, 1, 0, 2], "b": [1, 0, 2, 2, 0, 1], "c": [0, 0, 1, 1, 0, 1]}
+def test_points_come_back_as_whole_rows_in_their_order_under_their_own_labels():
+    result = points_made(rows=FRAME, labels=np.array(["x", "y", "z"], object), total=200.0)
+    frame = result.to_frame()
+    assert frame.columns.tolist() == ["index", "weight", "count", "age", "plan", "index_in_table"]
+    assert frame.index.tolist() == ["x", "y", "z"]
+    assert frame["index"].tolist() == [1, 4, 6]
+    assert frame["age"].tolist() == [31, 47, 20]
+    assert frame["age"].dtype == FRAME["age"].dtype
+    assert result.counts.tolist() == [50.0, 100.0, 50.0]
+    other = result.to_frame(backend="polars")
+    assert other.columns == ["index", "weight", "count", "label", "age", "plan", "index_in_table"]
+    assert other["label"].to_list() == ["x", "y", "z"]
+    assert other["plan"].to_list()[::2] == ["a", "b"]
+    assert other["count"].to_list() == [50.0, 100.0, 50.0]
+
+
+def test_rows_of_any_container_become_rows_of_either_library():
+    pa = pytest.importorskip("pyarrow")
+    polars = pl.DataFrame({"age": [31, 47, 20], "label": ["a", "b", "c"]})
+    for rows in (
+        polars,
+        polars.to_arrow() if hasattr(polars, "to_arrow") else pa.table(polars.to_dict()),
+    ):
+        result = points_made(rows=rows, labels=np.array([5, 6, 7], object))
+        assert result.to_frame()["age"].tolist() == [31, 47, 20]
+        assert result.to_frame().index.tolist() == [5, 6, 7]
+        both = result.to_frame("polars")
+        assert both["label"].to_list() == ["a", "b", "c"]
+        assert both["index_label"].to_list() == [5, 6, 7]
+    import scipy.sparse as sp
+
+    array = np.array([[1.0, 0.0], [2.0, 5.0], [3.0, 0.0]])
+    for rows in (array, sp.csr_array(array), array.tolist()):
+        frame = points_made(rows=rows).to_frame()
+        assert frame.columns.tolist() == ["index", "weight", "x0", "x1"]
+        assert frame["x0"].tolist() == [1.0, 2.0, 3.0]
+    series = points_made(rows=pd.Series([1, 2, 3], name="cost")).to_frame()
+    assert series["cost"].tolist() == [1, 2, 3]
+
+
+def test_bins_come_with_values_and_edges_in_their_order():
+    x = np.random.default_rng(0).lognormal(size=200)
+    result = bins(x, 5)
+    for frame in (result.to_frame(), result.to_frame("polars")):
+        assert list(frame.columns) == ["index", "weight", "count", "value", "from", "to"]
+        assert list(frame["value"]) == sorted(result.labels)
+        assert list(frame["weight"]) == result.weights.tolist()
+    assert bins(counts=[4, 0, 1, 5], k=2).to_frame().columns.tolist() == [
+        "index",
+        "weight",
+        "count",
+    ]
+    placed = bins(counts=[4, 0, 1, 5], k=2, positions=[1, 2, 4, 8]).to_frame()
+    assert placed.columns.tolist() == ["index", "weight", "count", "value"]
+
+
+def test_columns_come_with_their_names_and_without_weights_in_their_order():
+    terms = points_made(words=Words("columns", 9, "squared error"), labels=["AAPL", "MSFT", "IBM"])
+    assert terms.to_frame()["name"].tolist() == ["AAPL", "MSFT", "IBM"]
+    table = np.full(9, 1 / 9)
+    dims = points_made(
+        words=Words("columns", 9, "KL"), labels=["milk", "bread", "tea"], weights=None, table=table
     )
-    expected = {
-        fewer.FewerBins(2): ["a", "b", "c"],
-        fewer.FewerDims(2): None,
-        FewerPoints(2): ["fewerpoints0", "fewerpoints1"],
-    }
-    for model, names in expected.items():
-        found = model.set_output(transform=kind).fit(frame).transform(frame)
-        names = [frame.columns[i] for i in model.indices_] if names is None else names
-        assert model.get_feature_names_out().tolist() == names
-        if kind == "pandas":
-            assert found.columns.tolist() == names
-            assert found.index.equals(frame.index)
-        else:
-            assert found.shape == (6, len(names))
+    assert dims.to_frame().to_dict("list") == {"index": [1, 4, 6], "name": ["milk", "bread", "tea"]}
+
+
+def test_what_is_not_installed_or_not_known_gets_a_sentence(monkeypatch):
+    with pytest.raises(InvalidInput, match="backend must be one of 'pandas', 'polars', got 'dask'"):
+        points_made().to_frame("dask")
+    result = points_made()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InvalidInput, match="to_frame needs pandas"):
+        result.to_frame()
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(InvalidInput, match="needs polars"):
+        result.to_frame("polars")
+
+
+def test_a_bound_of_zero_is_not_shown_as_a_gap_unless_it_proves_something():
+    assert "gap" not in repr(points_made())
+    assert "gap" not in points_made()._repr_html_()
+    assert "gap = 0.4" in repr(points_made(bound=0.1))
+    assert "gap = 0," in repr(points_made(value=0.0, status=Status.OPTIMAL))
+    assert "gap = 1.5" in repr(points_made(bound=-1.0))
+
+
+def test_tables_and_pictures_show_the_users_names():
+    named = points_made(labels=["<b>", "two", "three"], words=Words("columns", 9, "squared error"))
+    html = named._repr_html_()
+    assert "<th>index</th><th>name</th><th>weight</th>" in html
+    assert html.index("<td>4</td><td>two</td><td>0.5</td>") < html.index(
+        "<td>1</td><td>&lt;b&gt;</td><td>0.25</td>"
+    )
+    values = bins([1.5, 9.0, 1.0, 2.0, 8.0, 1.5], 2)
+    assert "<td>1</td><td>1.5</td><td>0.6538</td>" in values._repr_html_()
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    ax = named.plot()
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["<b>", "two", "three"]
+    assert ax.get_xlabel() == "name of columns"
+    line = values.plot()
+    assert line.get_xlabel() == "value"
+    assert [segment[0][0] for segment in line.collections[0].get_segments()] == [1.5, 8.0]
+    pyplot.close("all")

@@ -118,11 +118,3 @@ def test_in_a_pipe_there_is_no_bar(hard):
     assert "\x1b" not in done.stdout
     assert "|##" not in done.stdout
     assert "rows covered" in done.stdout
-
-
-def test_quiet_shows_no_bar_on_a_terminal_either(hard, opened):
-    folder, _ = hard
-    args = "dims", "hard.csv", "-k", "40", "--time-limit", "1", "--quiet", "-o", "best.csv"
-    terminal = opened(*args, cwd=folder)
-    assert terminal.end() == 0
-    assert terminal.text == ""

@@ -46,12 +46,6 @@ def test_the_number_of_threads_is_kept_and_given_back(library):
     assert (library.many, threads(), library.told) == (8, 8, [1, 8])
 
 
-def test_an_error_gives_the_threads_back(library):
-    with pytest.raises(KeyError), own_threads():
-        raise KeyError
-    assert library.many == 8
-
-
 def test_calls_that_overlap_on_several_threads_leave_blas_as_it_was(library):
     entered, leave, seen = threading.Event(), threading.Event(), []
 
@@ -95,18 +89,6 @@ def test_searches_keep_blas_to_one_thread(solver, library):
     )
     assert set(seen) == {1}
     assert library.many == 8
-
-
-def test_a_matrix_is_looked_through_on_one_thread(library, monkeypatch):
-    from fewer.objectives import moments
-
-    seen, size = [], moments.largest_size
-    monkeypatch.setattr(
-        moments, "largest_size", lambda entries: (seen.append(library.many), size(entries))[1]
-    )
-    rng = np.random.default_rng(0)
-    terms(rng.standard_normal((30, 8)), rng.standard_normal(30), 2, solver="greedy", rng=0)
-    assert (set(seen), library.many) == ({1}, 8)
 
 
 BESIDE = """

@@ -41,62 +41,41 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AbsoluteError": "objectives.residuals",
-    "Atoms": "spaces",
-    "Backtracking": "solvers.iht",
-    "Conditions": "constraints.conditions",
-    "Constant": "solvers.iht",
-    "DimensionSparse": "constraints.dimension_sparse",
-    "Distribution": "distribution",
-    "Doubling": "solvers.iht",
-    "DownsideError": "objectives.residuals",
-    "FewerBins": "jobs.bins.transformer",
-    "FewerDims": "jobs.dims.selector",
-    "FewerPoints": "jobs.points.estimators",
-    "FewerPointsClassifier": "jobs.points.estimators",
-    "FewerSampler": "jobs.points.estimators",
-    "FewerTerms": "jobs.terms.regressor",
-    "Functional": "objectives.functional",
-    "GroupSparse": "constraints.group_sparse",
-    "InvalidInput": "_validation",
-    "KL": "objectives.covered",
-    "L2": "objectives.covered",
-    "Lattice": "spaces",
-    "MMD": "objectives.mmd",
-    "Moments": "objectives.moments",
-    "Momentum": "solvers.iht",
-    "Path": "report.path",
-    "Refitting": "solvers.iht",
-    "Result": "result",
-    "RowsMMD": "objectives.mmd",
-    "Simplex": "constraints.simplex",
-    "SparseSimplex": "constraints.sparse_simplex",
-    "SparseStates": "constraints.simplex",
-    "States": "spaces",
-    "Status": "result",
-    "assign": "jobs.points.explain",
-    "bins": "jobs.bins.bins",
-    "coverage": "jobs.dims.dims",
-    "criticisms": "jobs.points.explain",
-    "dimensions_to_vector": "spaces",
-    "dims": "jobs.dims.dims",
-    "exact": "solvers.exact",
-    "exchange": "solvers.exchange",
-    "frank_wolfe": "solvers.frank_wolfe",
-    "greedy": "solvers.greedy",
-    "iht": "solvers.iht",
-    "minimize": "solvers.minimize",
-    "path": "report.path",
-    "points": "jobs.points.points",
-    "returns": "tables.prices",
-    "split_evenly": "jobs.points.points",
-    "Summary": "jobs.summaries",
-    "summarize": "jobs.summaries",
-    "terms": "jobs.terms.terms",
-    "vector_to_dimensions": "spaces",
-    "warm": "_warm",
-    "witness": "jobs.points.explain",
+    "_validation": "InvalidInput",
+    "_warm": "warm",
+    "constraints.conditions": "Conditions",
+    "constraints.dimension_sparse": "DimensionSparse",
+    "constraints.group_sparse": "GroupSparse",
+    "constraints.simplex": "Simplex SparseStates",
+    "constraints.sparse_simplex": "SparseSimplex",
+    "distribution": "Distribution",
+    "jobs.bins.bins": "bins",
+    "jobs.bins.transformer": "FewerBins",
+    "jobs.dims.dims": "coverage dims",
+    "jobs.dims.selector": "FewerDims",
+    "jobs.points.estimators": "FewerPoints FewerPointsClassifier FewerSampler",
+    "jobs.points.explain": "assign criticisms witness",
+    "jobs.points.points": "points split_evenly",
+    "jobs.summaries": "Summary summarize",
+    "jobs.terms.regressor": "FewerTerms",
+    "jobs.terms.terms": "terms",
+    "objectives.covered": "KL L2",
+    "objectives.functional": "Functional",
+    "objectives.mmd": "MMD RowsMMD",
+    "objectives.moments": "Moments",
+    "objectives.residuals": "AbsoluteError DownsideError",
+    "report.path": "Path path",
+    "result": "Result Status",
+    "solvers.exact": "exact",
+    "solvers.exchange": "exchange",
+    "solvers.frank_wolfe": "frank_wolfe",
+    "solvers.greedy": "greedy",
+    "solvers.iht": "Backtracking Constant Doubling Momentum Refitting iht",
+    "solvers.minimize": "minimize",
+    "spaces": "Atoms Lattice States dimensions_to_vector vector_to_dimensions",
+    "tables.prices": "returns",
 }
+"""The module of each public name."""
 
 __all__ = [
     "KL",
@@ -161,11 +140,10 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import fewer` costs nothing."""
     from importlib import import_module
 
-    if name == "paper":
-        return import_module(".paper", __name__)
-    if name not in _HOMES:
-        raise AttributeError(f"module 'fewer' has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(f".{home}", __name__), name)
+    raise AttributeError(f"module 'fewer' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -66,9 +66,9 @@ class Deadline:
         """Return seconds since the call began, compiling included; of a share too."""
         return self.before + time.perf_counter() - self.began
 
-    def share(self, part: float, least: float = 0.0) -> "Deadline":
-        """Return another deadline, after `part` of the time that is left, but not before `least` seconds."""
+    def share(self, part: float) -> "Deadline":
+        """Return another deadline, after `part` of the time that is left."""
         if not self.limited:
             return self
-        seconds = max(part * self.left(), least)
+        seconds = max(part * self.left(), 0.0)
         return Deadline(time.perf_counter(), seconds, before=self.elapsed())

@@ -4,7 +4,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,6 @@ def tqdm_bar(**options: Any) -> Any:
     return tqdm(miniters=0, file=file, **options)
 
 
-def progress_words(progress: Any) -> str:
-    """Return the best value so far, and the gap where there is a bound that says something."""
-    if progress.best == math.inf:
-        return STARTING
-    gap = f", gap {max(progress.best - progress.bound, 0.0):.2g}" if progress.bound else ""
-    return f"value {progress.best:.4g}{gap}"
-
-
 @contextmanager
 def watched_by_user(
     progress: Any, label: str, deadline: Deadline, callback: Callback | None
@@ -53,27 +45,17 @@ def watched_by_user(
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback must be a function of the progress, got {shown(callback)}")
     shows = as_flag(progress, "progress")
-    bar = shown_bar(label, deadline, callback) if shows else nullcontext(callback)
+    bar = search_bar(label, deadline, callback, leave=True) if shows else nullcontext(callback)
     with own_threads(), np.errstate(invalid="ignore", over="ignore"), bar as watch:
         yield watch
 
 
-def search_bar(label: str, time_limit: float | None) -> AbstractContextManager[Callback | None]:
-    """Give a callback that shows a bar of one search, which goes when it ends.
-
-    None where nobody looks.
-    """
-    return shown_bar(label, Deadline.after(time_limit), None, leave=False)
-
-
 @contextmanager
-def shown_bar(
-    label: str, deadline: Deadline, callback: Callback | None, leave: bool = True
+def search_bar(
+    label: str, time_limit: Any, callback: Callback | None = None, leave: bool = False
 ) -> Iterator[Callback | None]:
-    """Give a callback that shows a bar where the user looks, and asks another one.
-
-    `leave` it when it ends.
-    """
+    """Give a callback that shows a bar where the user looks, and asks another one."""
+    deadline = Deadline.after(time_limit)
     total = deadline.seconds if deadline.limited else None
     bar = tqdm_bar(desc=label, total=total, bar_format=SEARCH_BAR, leave=leave)
     if bar is None:
@@ -81,9 +63,11 @@ def shown_bar(
         return
 
     def watch(step: Any) -> Any:
-        used = deadline.seconds - deadline.left() if deadline.limited else 0.0
-        bar.set_postfix_str(progress_words(step), refresh=False)
-        bar.update(min(used, deadline.seconds) - bar.n)
+        if step.best < math.inf:
+            gap = f", gap {max(step.best - step.bound, 0.0):.2g}" if step.bound else ""
+            bar.set_postfix_str(f"value {step.best:.4g}{gap}", refresh=False)
+        used = deadline.seconds - max(deadline.left(), 0.0) if deadline.limited else 0.0
+        bar.update(used - bar.n)
         return None if callback is None else callback(step)
 
     with bar:
@@ -97,21 +81,15 @@ def shown_bar(
 
 @contextmanager
 def rows_bar(total: int | None) -> Iterator[Callable[[str, int], None] | None]:
-    """Give a function that shows a bar of the rows that a pass has done.
-
-    None where nobody looks.
-    """
+    """Give a function that shows a bar of the rows that a pass has done, where the user looks."""
     bar = tqdm_bar(total=total, unit=" rows", unit_scale=True, leave=False)
-    if bar is None:
-        yield None
-        return
 
     def update(name: str, done: int) -> None:
         bar.set_description_str(name, refresh=False)
         bar.update(done - bar.n)
 
-    with bar:
-        yield update
+    with nullcontext() if bar is None else bar:
+        yield None if bar is None else update
 
 
 def as_verbose(verbose: Any) -> bool:

@@ -36,46 +36,41 @@ def _set_threads(library: Any, many: int) -> None:
 
 
 class _Limited:
-    """BLAS on one thread from the first who enters to the last who leaves, whatever Python threads these are on."""
+    """BLAS on one thread from the first who enters to the last who leaves, on any Python thread."""
 
     def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Nobody is inside: at first, and in a forked process, where a lock of another thread would stay locked."""
         self.lock, self.inside = threading.Lock(), 0
         self.before: list[tuple[Any, int]] = []
 
     def enter(self) -> None:
         with self.lock:
-            self.inside += 1
-            if self.inside == 1:
+            if self.inside == 0:
                 self.before = [(each, each.get_num_threads() or 1) for each in _libraries()]
-                for library, many in self.before:
-                    if many > 1:
-                        _set_threads(library, 1)
+                self.set_threads(alone=True)
+            self.inside += 1
 
     def leave(self) -> None:
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
-                for library, many in self.before:
-                    if many > 1:
-                        _set_threads(library, many)
+                self.set_threads(alone=False)
+
+    def set_threads(self, alone: bool) -> None:
+        """Set the threads of the libraries to one, or to what they were."""
+        for library, many in self.before:
+            if many > 1:
+                _set_threads(library, 1 if alone else many)
 
     def threads(self) -> int:
         """Return the number of threads that BLAS had before anyone entered."""
         with self.lock:
-            if self.inside:
-                counts = [many for _, many in self.before]
-            else:
-                counts = [library.get_num_threads() or 1 for library in _libraries()]
-            return max(counts, default=1)
+            counts = [many for _, many in self.before] if self.inside else []
+        return max(counts or [each.get_num_threads() or 1 for each in _libraries()], default=1)
 
 
 _limited = _Limited()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_limited.reset)
+if hasattr(os, "register_at_fork"):  # a lock of another thread would stay locked
+    os.register_at_fork(after_in_child=_limited.__init__)  # type: ignore[misc]
 
 
 def threads() -> int:
@@ -113,15 +108,9 @@ def is_shared() -> bool:
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """Run `work` on each of the items, in their order; the first of them that fails raises."""
     parts = list(items)
-    if len(parts) < 2:
-        return [work(item) for item in parts]
-    count = min(usable_cores(), MAX_THREADS, len(parts))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    count = min(cores or 1, MAX_THREADS, len(parts))
     if count < 2:
         return [work(item) for item in parts]
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(work, parts))
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -377,7 +377,7 @@ def console(carried: bool = False) -> Console:
 
 def show(out: Console, path: JobPath, title: str, pixels: int = 0) -> None:
     """Print what was kept and lost; the last `pixels` columns are not shown."""
-    answer, shares, lost = path.answer, path.study.shares, dict(path.answer.lost)
+    answer, shares = path.answer, path.shares
     out.print(Text(visible(title), style="bold"))
     if len(path.answers) > 1:
         columns = {
@@ -389,10 +389,6 @@ def show(out: Console, path: JobPath, title: str, pixels: int = 0) -> None:
         out.print(Text(f"metric: {path.metric} (lower is better)", style="dim"))
         out.print(rich_table(columns, percent))
         out.print(Text(f"k = {answer.k}: {path.reason}."))
-    elif answer.held_out:
-        name = f"held-out {path.metric}"
-        lost[name] = answer.held_out["fewer"]
-        shares = shares | {name} if path.metric in shares else shares
     for name, table in {"": answer.kept, **answer.tables}.items():
         if name:
             out.print(Text(name, style="bold"))
@@ -404,7 +400,7 @@ def show(out: Console, path: JobPath, title: str, pixels: int = 0) -> None:
         words = " and ".join(f"{count} more {name}" for name, count in rest.items() if count > 0)
         if words:
             out.print(Text(f"{words}; -o FILE writes all", style="dim"))
-    for name, value in lost.items():
+    for name, value in path.lost(answer).items():
         out.print(Text.assemble((f"{name} ", "dim"), cell(value, name in shares)))
     for words in (str(answer.result.status), answer.result.note):
         if words:

@@ -111,7 +111,7 @@ def parts(tables: dict[str, dict[str, Any]]) -> Iterator[Any]:
         "A few digits laid over each other, with weights that sum to one, give the average of all.",
         ("terms", np.column_stack(digits), (2, 4, 8, 16)),
         {**SEARCH, "y": average, "names": list(tables["average"])[:-1]},
-        (8, 8),
+        None,
     )
     yield (
         "of 30 measurements cover the most patients",

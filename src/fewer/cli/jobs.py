@@ -167,8 +167,10 @@ def points(
     roles = role_columns(table, request, ROLES)
     others = list(dict.fromkeys(roles.values()))
     names, kinds = chosen_columns(table, options.pop("columns", ()), ignore or (), others)
-    plain = table.plain or options.get("similarity") == "precomputed"
-    if not plain and kinds:
+    precomputed = options.get("similarity") == "precomputed"
+    if table.plain:
+        options.setdefault("standardize", False)
+    if kinds and not precomputed:
         options["columns"] = kinds
     labels = roles.get("labels")
     if labels is not None and labels not in table.numeric:
@@ -180,28 +182,19 @@ def points(
         weight = options.get("target_weight")
         if weight is not None:
             known_column(target, weight, "target_weight")
-        if plain:
-            columns = known_columns(target, names, "target")
-            options["target"] = target.numbers(columns)
-            options |= {} if weight is None else {"target_weight": target.values(weight)}
-        else:
-            wanted = dict.fromkeys([*names, labels, weight])
-            present = [name for name in wanted if name in target.names]
-            known = {name: kind for name, kind in kinds.items() if name in present}
-            options["target"] = frame_of(target, present, known)
+        wanted = dict.fromkeys([*names, labels, weight])
+        present = [name for name in wanted if name in target.names]
+        known = {name: kind for name, kind in kinds.items() if name in present}
+        options["target"] = frame_of(target, present, known)
     for name in ("min_per_group", "max_per_group"):
         if isinstance(options.get(name), dict) and roles.get("groups") in table.numeric:
             options[name] = {number_or_text(key): n for key, n in options[name].items()}
     X: Any = blocks_of(table, [*others, *names], request)
     if X is not None and assign is not None:
         raise click.UsageError("--assign is not for data in blocks; raise --max-memory, or omit it")
-    if X is None and plain:
+    if X is None and precomputed:
         X = table.numbers(names)
         options |= {name: np.asarray(table.values(column)) for name, column in roles.items()}
-        if isinstance(options.get("move"), dict):
-            boxes = options["move"]
-            places = map(names.index, known_columns(table, list(boxes), "move"))
-            options["move"] = dict(zip(places, boxes.values(), strict=True))
     elif X is None:
         X = frame_of(table, [*others, *names], kinds)
     image = request.image_shape
@@ -212,10 +205,7 @@ def points(
             raise click.UsageError(f"--image-shape {needs}, {table.label} gives {len(names)}")
     options["n_criticisms"] = criticisms or 0
     rows = None if "move" in options else table
-    called = names if plain else None
-    data = Data(
-        X, options, words, notes(table), table, names=called, whole_rows=rows, assign=assign
-    )
+    data = Data(X, options, words, notes(table), table, whole_rows=rows, assign=assign)
     return perform("points", data, request)
 
 

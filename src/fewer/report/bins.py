@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import InvalidInput, Vector, as_array, known
-from ..jobs.bins.bins import as_edges, available, bins, distribution_of, edges_of, weights_of_bins
+from .._validation import InvalidInput, Vector, known
+from ..jobs.bins.bins import Histogram, available, bins, distribution_of, edges_of, weights_of_bins
 from ..jobs.bins.empirical import Empirical
 from ..jobs.bins.options import BinsOptions
 from ..result import Result
@@ -30,14 +30,8 @@ def bins_study(values: Any = None, **options: Any) -> Study:
     if (own.counts is None) == (values is None):
         raise InvalidInput("give values, or counts=, a histogram of them: exactly one")
     if own.counts is not None:
-        counts = as_array(own.counts, "counts")
-        if counts.ndim == 1 and (counts < 0).any():
-            row = int(counts.argmin())
-            raise InvalidInput(
-                f"counts must be at least 0, got {counts[row]:g} in row {row}", "counts"
-            )
-        edges = None if own.edges is None else as_edges(own.edges, "edges")
-        return HistogramStudy(counts, edges, own.plain, own.contiguous)
+        edges = Histogram.of(own.counts, own).edges
+        return HistogramStudy(np.asarray(own.counts), edges, own.plain, own.contiguous)
     P = distribution_of(values, own)
     if own.plain:
         return ValuesStudy(P, own.grid, own.n_bins)

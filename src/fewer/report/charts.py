@@ -4,7 +4,7 @@ import base64
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -311,9 +311,13 @@ def bars(names: Sequence[Any], shares: Sequence[float], words: str, style: str =
     return tag("figure", tag("ul", rows, class_=style), tag("figcaption", words))
 
 
-def pictures(rows: Any, captions: Sequence[str], shape: tuple[int, int]) -> Html:
-    """Return rows as grey pictures of `shape`, all on one scale, dark where the value is large."""
-    low, high = min(rows.min(initial=0.0), 0.0), max(rows.max(initial=0.0), 0.0)
+def pictures(table: Mapping[str, Any], captions: Sequence[str], shape: tuple[int, int]) -> Html:
+    """Return rows as grey pictures of `shape`, all on one scale, dark where the value is large.
+
+    Pixels are the last columns of the table.
+    """
+    rows = np.array(list(table.values())[-math.prod(shape) :], np.float64).T
+    low, high = rows.min(initial=0.0), rows.max(initial=0.0)
     grey = np.round(255 * (1.0 - (rows - low) / ((high - low) or 1.0))).astype(np.uint8)
     items = []
     for row, caption in zip(grey, captions, strict=True):

@@ -113,10 +113,6 @@ class TermsStudy(Study):
         """Return the columns and their weights, heaviest first."""
         return kept_table(result, self.data.names)
 
-    def pixels(self, table: Table, count: int) -> Any:
-        """Return the kept columns, in the order of the table, as rows of numbers."""
-        return self.data.X[:, table["index"]].T
-
     def picture(self, result: Result, captions: Sequence[str]) -> Html | None:
         """Draw the target and its track row by row, and what limits say of the weights."""
         parts: list[Any] = [tracks(self.data.y, self.data.X @ result.p)]

@@ -28,9 +28,8 @@ MAX_UNBROKEN_CHARS = 20
 
 def path_page(path: Path, title: str, how: Mapping[str, Any], shape: Shape = None) -> str:
     """Return one path as a whole page."""
-    head = tag("p", f"fewer {path.study.job}", class_="eyebrow"), tag("h1", title)
-    lead = tag("p", verdict(path), class_="lead")
-    return page(title, (*head, lead), path_blocks(path, title, shape), computed(how, [path]))
+    head = heading(path, tag("h1", title), "")
+    return page(title, head, path_blocks(path, title, shape), computed(how, [path]))
 
 
 def paths_page(
@@ -42,11 +41,10 @@ def paths_page(
     """Return several paths as a page: each with a heading, a sentence, and the shape of pictures."""
     articles = []
     for name, words, path, shape in parts:
-        head = tag("p", f"fewer {path.study.job}", class_="eyebrow"), tag("h2", name, class_="job")
-        lead_of = tag("p", f"{words} {verdict(path)}", class_="lead")
-        articles.append(tag("article", head, lead_of, path_blocks(path, name, shape)))
-    head = tag("h1", title), tag("p", lead, class_="lead")
-    return page(title, head, articles, computed(how, [part[2] for part in parts]))
+        head = heading(path, tag("h2", name, class_="job"), f"{words} ")
+        articles.append(tag("article", head, path_blocks(path, name, shape)))
+    above = tag("h1", title), tag("p", lead, class_="lead")
+    return page(title, above, articles, computed(how, [part[2] for part in parts]))
 
 
 def page(title: str, head: Any, *sections: Any) -> str:
@@ -107,10 +105,12 @@ def path_blocks(path: Path, title: str, shape: Shape) -> Html:
     return tag("div", blocks, class_="study", aria_label=title)
 
 
-def verdict(path: Path) -> str:
-    """Return what is proven, and what the best baseline needs to match it."""
-    words = str(path.answer.result.status), path.answer.result.note, path.comparison
-    return " ".join(sentence(one) for one in words if one)
+def heading(path: Path, title: Html, words: str) -> Html:
+    """Return a title, what is proven, and what the best baseline needs to match it."""
+    result = path.answer.result
+    words += " ".join(sentence(x) for x in (str(result.status), result.note, path.comparison) if x)
+    job = tag("p", f"fewer {path.study.job}", class_="eyebrow")
+    return join(job, title, tag("p", words, class_="lead"))
 
 
 def which_k(path: Path) -> Html:
@@ -141,24 +141,21 @@ def which_k(path: Path) -> Html:
 def panel(path: Path, answer: Answer, shape: Shape) -> Html:
     """Return what one k keeps and loses: numbers, a drawing, the table, and details of points."""
     study, kept, result = path.study, answer.kept, answer.result
-    facts = {name: number_text(x, name in study.shares) for name, x in answer.lost.items()}
-    if answer.held_out:
-        held = number_text(answer.held_out["fewer"], path.metric in study.shares)
-        facts[f"held-out {path.metric}"] = held
+    facts = {name: number_text(x, name in path.shares) for name, x in path.lost(answer).items()}
     weights, first = kept.get("weight", ()), next(iter(kept))
     shares = [f"{100 * weight:.1f} %" for weight in weights]
     names = [f"{first} {x}: {words}" for x, words in zip(kept[first], shares, strict=False)]
     parts: list[Any] = [facts_list(facts, "facts large")]
-    if shape is not None:
-        parts.append(pictures(study.pixels(kept, math.prod(shape)), shares, shape))
-    if shape is None or study.job != "points":
+    if shape is None:
         parts.append(study.picture(result, names))
+    else:
+        parts.append(pictures(kept, shares, shape))
     parts.append(rows_table(kept, study.shares, f"{study.unit} kept", shape))
     for heading, words, more in study.details(result) if result.source is not None else ():
         parts += [tag("h3", heading), caption(words)]
         if shape is not None and "weight" not in more:
             numbers = [f"row {i}" for i in more["index"]]
-            parts.append(pictures(study.pixels(more, math.prod(shape)), numbers, shape))
+            parts.append(pictures(more, numbers, shape))
         parts.append(rows_table(more, study.shares, heading, shape))
     return join(parts)
 

@@ -141,6 +141,17 @@ class Path:
         """The mean error on held-out data for each k, of `fewer` and of each baseline."""
         return by_name([answer.held_out for answer in self.answers])
 
+    @property
+    def shares(self) -> frozenset[str]:
+        """The names of columns and facts that are shares of one."""
+        shares = self.study.shares
+        return shares | {f"held-out {self.metric}"} if self.metric in shares else shares
+
+    def lost(self, answer: Answer) -> dict[str, float]:
+        """Return what an answer loses, held-out data included."""
+        held_out = {f"held-out {self.metric}": x for x in list(answer.held_out.values())[:1]}
+        return answer.lost | held_out
+
     def columns(self) -> Table:
         """Return a row for each k: its error, held out, of the baselines, and the gap if known."""
         errors = {name: each.tolist() for name, each in self.errors.items()}

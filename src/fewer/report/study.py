@@ -92,10 +92,6 @@ class Study(ABC):
         """Draw the answer; `captions` name what was kept."""
         return None
 
-    def pixels(self, table: Table, count: int) -> Any:
-        """Return the last `count` columns of a table of rows as numbers."""
-        return np.array([table[name] for name in list(table)[-count:]], np.float64).T
-
     def baselines(self, test: Self) -> Baselines:
         """Return the errors on some data of baselines that are fitted to these."""
         return {}

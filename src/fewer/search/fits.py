@@ -127,8 +127,8 @@ def with_unit(units: Indices, unit: int) -> Indices:
 
 def bounds(rules: Rules, inside: Mask) -> tuple[Vector, Vector]:
     """The least and the largest weights of units; those that are not inside may have none."""
-    low = np.where(inside, rules.min_weight, 0.0)
-    return low, np.full(len(inside), min(rules.max_weight, 1.0))
+    low, high = rules.bounds(len(inside))
+    return np.where(inside, low, 0.0), high
 
 
 def affordable(deadline: Deadline | None, multiplications: float) -> bool:
@@ -202,7 +202,7 @@ def refitted(problem: Quadratic, rules: Rules, units: Indices, start: Vector | N
     """
     first = np.full(len(units), 1.0 / len(units)) if start is None else start
     H, c = on_support(problem, units)
-    w = box_weights(H, c, rules.min_weight, rules.max_weight, first)
+    w = box_weights(H, c, *rules.bounds(len(units)), first)
     kept = w > 0.0
     if len(rules.include):
         kept |= np.isin(units, rules.include)

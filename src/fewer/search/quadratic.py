@@ -99,10 +99,9 @@ LOOK_WORK = 0.2
 """Multiplications of a look at a relaxation that cannot be stopped, in cubed units."""
 PROOF_BUDGET = 5e8
 """Default work of a proof by "auto"."""
-ATTAINED_BUDGET = 1e8
-"""The same where F reaches its lower bound outside the constraint: relaxations say little there."""
-LOOSE_BUDGET = 1e8
-"""The same where only the convex relaxation is looked at."""
+BRIEF_BUDGET = 1e8
+"""The same where relaxations say little, as F reaches its lower bound outside the constraint, or
+where only the convex relaxation is looked at."""
 
 
 TIE, NOISE = 1e-12, 1e-15
@@ -399,11 +398,10 @@ class QuadraticEngine(Incumbent):
     @property
     def proof_budget(self) -> float:
         """Work of a proof by default; none for many units where the convex relaxation says nothing new."""
-        if self._convex:
-            return LOOSE_BUDGET
-        if self.rules.n <= PROVABLE:
-            return ATTAINED_BUDGET if self.attained else PROOF_BUDGET
-        return 0.0 if self.attained else LOOSE_BUDGET
+        if not self._convex and self.rules.n <= PROVABLE and not self.attained:
+            return PROOF_BUDGET
+        nothing_new = self.attained and not self._convex and self.rules.n > PROVABLE
+        return 0.0 if nothing_new else BRIEF_BUDGET
 
     @property
     def proven(self) -> float:

@@ -48,10 +48,10 @@ SPECTRA = {
 
 def frequencies_of(
     similarity: Similarity, count: int, columns: int, rng: np.random.Generator
-) -> Vector | None:
-    """Draw frequencies (count, columns) of random features; None where the similarity has none."""
+) -> Vector:
+    """Draw frequencies (count, columns) of random features; none where the similarity has none."""
     if similarity.name not in SPECTRA:
-        return None
+        return np.zeros((0, columns))
     draws = SPECTRA[similarity.name](similarity.gamma, count, columns, rng)
     return np.asarray(draws, np.float32).astype(np.float64)
 
@@ -94,9 +94,9 @@ class CandidateRows:
         frequencies: Vector | None = None,
     ) -> None:
         m, d = rows.shape
-        self.rows, self.similarity, self.frequencies = rows, similarity, frequencies
+        self.rows, self.similarity = rows, similarity
         self.labels, self.classes = np.zeros(m, np.int64) if labels is None else labels, classes
-        self.turns = np.zeros((0, d)) if frequencies is None else frequencies
+        self.frequencies = np.zeros((0, d)) if frequencies is None else frequencies
         self.centre, self.dtype = centre_of(rows), precision(rows, others)
         self.near: Any = None
         serves = similarity.name == "rbf" and self.dtype == np.float32
@@ -127,7 +127,7 @@ class CandidateRows:
         codes = np.zeros(len(weights), np.int64) if labels is None else labels
 
         parts = [slice(a, a + high) for a in range(0, len(weights), high)]
-        features = np.zeros((self.classes, len(self.turns)), complex)
+        features = np.zeros((self.classes, len(self.frequencies)), complex)
         squares = np.zeros(self.classes)
         nothing = RowSums(np.zeros(m), features, np.zeros((self.classes, d)), squares, 0.0, 0)
 
@@ -145,7 +145,7 @@ class CandidateRows:
     def _chunk(self, rows: Any, weights: Vector, codes: Indices) -> RowSums:
         """Sum over some rows, all of them at once."""
         similarities, middles = np.zeros(len(self.labels)), np.zeros((self.classes, rows.shape[1]))
-        features = np.zeros((self.classes, len(self.turns)), complex)
+        features = np.zeros((self.classes, len(self.frequencies)), complex)
         near = None if self.near is None else self.narrow(rows)
         if self.similarity.plain:
             shares = class_weights(weights, codes, self.classes)
@@ -162,8 +162,8 @@ class CandidateRows:
             if self.classes > 1:
                 tile *= self.labels[:, None] == codes
             similarities = (tile @ weights.astype(tile.dtype)).astype(np.float64)
-            if len(self.turns):
-                how = self.classes, self.turns, self.centre
+            if len(self.frequencies):
+                how = self.classes, self.frequencies, self.centre
                 features = feature_sums(rows, weights, codes, *how, np.float32)
         squares = np.bincount(codes, weights**2, self.classes).astype(np.float64)
         total = float(weights.sum())
@@ -171,10 +171,13 @@ class CandidateRows:
 
     def _narrow_sums(self, points: Any, rows: Any, weights: Any) -> tuple[Vector, Complex]:
         """Compute Σ w s(point, row) and Σ w exp(iωᵀ row) over rows of one class by compiled loops."""
-        similarities, (real, imaginary) = np.zeros(len(points)), np.zeros((2, len(self.turns)))
+        similarities, (real, imaginary) = (
+            np.zeros(len(points)),
+            np.zeros((2, len(self.frequencies))),
+        )
         gamma = np.float32(self.similarity.gamma or 0.0)
         rbf_sums(np.ascontiguousarray(points.T), rows, weights, gamma, similarities)
-        turns = np.ascontiguousarray((self.turns / (2.0 * math.pi)).T.astype(np.float32))
+        turns = np.ascontiguousarray((self.frequencies / (2.0 * math.pi)).T.astype(np.float32))
         turn_sums(turns, rows, weights, real, imaginary)
         return similarities, real + 1j * imaginary
 
@@ -223,7 +226,7 @@ class RandomFeatures(NamedTuple):
     @classmethod
     def of(cls, candidates: CandidateRows, sums: RowSums, size: int) -> "RandomFeatures | None":
         """Take the means over rows of a target of so many; None where there are no features."""
-        if candidates.frequencies is None:
+        if not len(candidates.frequencies):
             return None
         means, squares = sums.features / sums.total, sums.squares / sums.total**2
         variance = (squares[:, None] - np.abs(means) ** 2 * squares.sum()).sum(axis=0)
