@@ -1,6 +1,5 @@
 """How rows are compared: columns standardized, by a similarity with its bandwidth."""
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from ...similarity import (
 )
 from ...tables.schema import Encoding
 from .options import PointsOptions
-from .rows import Sample, ranks_in_groups
+from .rows import Sample
 
 STANDARDIZED = "columns were scaled to mean 0 and standard deviation 1 (standardize)"
 MEANS_ONLY = {
@@ -37,8 +36,10 @@ MEANS_ONLY = {
 """What similarities that are inner products do not see."""
 MAX_CHECKED_ROWS = 100
 """Rows on which a function of the user is asked whether it is a similarity."""
+CHILD = 2**31
+"""The key of the generator that a bandwidth is validated with."""
 BANDWIDTH_FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0, 8.0, 16.0)
-"""What the median bandwidth is multiplied by, in this order while there is time; the first of the best."""
+"""What the median bandwidth is multiplied by, in this order while there is time; of equals the least."""
 FOLDS = 3
 TINY = 1e-300
 MAX_ROWS, MIN_ROWS = 2400, 100
@@ -201,11 +202,20 @@ def with_bandwidth(
     if callable(name) or name not in BANDED:
         return replace(sample, rows=rows), comparison, ""
     if isinstance(options.gamma, str) and options.gamma == "cv":
-        gamma, note = validated_bandwidth(sample, k, options, copy.deepcopy(rng).spawn(1)[0], total)
+        gamma, note = validated_bandwidth(sample, k, options, child_of(rng), total)
     else:
         gamma, note = fit_bandwidth(sample.rows, name, options.gamma, sample.weights)
     rows = in_memory(rows, options.max_memory // 8)
     return replace(sample, rows=rows), comparison._replace(gamma=gamma), note
+
+
+def child_of(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator that depends on `rng` and leaves it as it is, where it can have one."""
+    parent: Any = getattr(rng.bit_generator, "seed_seq", None)
+    if not isinstance(parent, np.random.SeedSequence):
+        return rng
+    key = *parent.spawn_key, CHILD
+    return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=key))
 
 
 def validated_bandwidth(
@@ -232,25 +242,29 @@ def validated_bandwidth(
     if counts.min() < 2 or len(counts) < 2:  # nothing to validate with, or nothing to tell apart
         return middle, note
     k = max(-(-k * len(kept) // (total or n)), min(k, len(counts)))  # for each row as many as kept
-    order, fold = rng.permutation(len(kept)), np.empty(len(kept), np.int64)
-    fold[order] = ranks_in_groups(codes[order]) % FOLDS
+    # here: scikit-learn takes longer to import than most calls take
+    from sklearn.model_selection import StratifiedKFold
+
+    seed = int(rng.integers(2**31))
+    splitter = StratifiedKFold(min(FOLDS, int(counts.min())), shuffle=True, random_state=seed)
+    folds = [outside for _, outside in splitter.split(codes, codes)]
     until = options.deadline.share(TIME_SHARE)
     errors: dict[float, float] = {}
     for factor in BANDWIDTH_FACTORS:
         similarity = similarity_of(name, middle * factor)
-        folds = (fold == number for number in range(min(FOLDS, int(counts.min()))))
         each = [validation_error(part, outside, k, similarity, memory) for outside in folds]
         errors[factor] = float(np.mean(each))
         if until.passed:
             break
-    return middle * min(errors, key=errors.__getitem__), note
+    return middle * min(sorted(errors), key=errors.__getitem__), note
 
 
 def validation_error(
     sample: Sample, outside: Any, k: int, similarity: Similarity, memory: int
 ) -> float:
     """Compute the 1-NN error on the rows outside of points chosen among the others."""
-    own, test = (sample.take(np.flatnonzero(part)).loaded() for part in (~outside, outside))
+    inside = np.setdiff1d(np.arange(len(sample.weights)), outside)
+    own, test = (sample.take(part).loaded() for part in (inside, outside))
     n, t = len(own.weights), own.weights / own.weights.sum()
     F = RowsMMD.between(own.rows, t, similarity, labels=own.labels, memory=memory)
     pool = CandidatePool(F, Rules(n, min(k, n)), np.arange(n))
