@@ -190,6 +190,7 @@ def _real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         raise InvalidInput(f"{name} must hold real numbers, got {got}{_at(at, array)}", name)
     try:
         whole = all(isinstance(entry, (numbers.Integral, np.bool_)) for entry in entries)
+        whole = whole and all(-(2**63) <= entry < 2**63 for entry in entries)
         return array.astype(np.int64 if whole else np.float64)
     except (OverflowError, ValueError) as error:
         raise InvalidInput(
