@@ -52,9 +52,9 @@ TIE = 4.0 * MAX_RELATIVE_ERROR
 """Scores that differ by a smaller share are equal: distances are not known better."""
 BLOCK_ROWS = 2048
 """Rows that are scored at once."""
-FLAT, ROUNDING = 1e-12, 1e-14
-"""A column is constant whose deviation is below this share of its mean, and a sparse one whose
-variance is below this share of its mean square."""
+FLAT, ROUNDING = 1e-13, 1e-14
+"""Means of two sets of rows differ by rounding alone below this share, and a sparse column is
+constant whose variance is below this share of its mean square."""
 
 
 def standardizes(X: Any, options: PointsOptions) -> bool:
@@ -76,9 +76,12 @@ class ColumnMoments(NamedTuple):
     def of(cls, numbers: Any, weights: Vector) -> "ColumnMoments":
         """Compute the moments of rows (n, p)."""
         total = float(weights.sum())
-        mean = np.asarray(weights @ numbers) / max(total, TINY)
         if not sp.issparse(numbers):
-            return cls(total, mean, np.asarray(weights @ (numbers - mean) ** 2))
+            first = numbers[:1].astype(np.float64).sum(axis=0)  # zeros where there is no row
+            off = numbers - first
+            shift = np.asarray(weights @ off) / max(total, TINY)
+            return cls(total, first + shift, np.asarray(weights @ (off - shift) ** 2))
+        mean = np.asarray(weights @ numbers) / max(total, TINY)
         about_zero = weights @ numbers.astype(np.float64).power(2)
         squares = about_zero - total * mean**2
         return cls(total, mean, np.where(squares > ROUNDING * about_zero, squares, 0.0))
@@ -88,7 +91,11 @@ class ColumnMoments(NamedTuple):
         """Merge moments of several sets of rows (Chan, Golub and LeVeque's update)."""
         total = sum(part.total for part in parts)
         mean = np.add.reduce([part.total * part.mean for part in parts]) / max(total, TINY)
-        squares = [part.squares + part.total * (part.mean - mean) ** 2 for part in parts]
+        gaps = [part.mean - mean for part in parts]
+        gaps = [np.where(np.abs(gap) > FLAT * np.abs(mean), gap, 0.0) for gap in gaps]
+        squares = [
+            part.squares + part.total * gap**2 for part, gap in zip(parts, gaps, strict=True)
+        ]
         return cls(total, mean, np.add.reduce(squares))
 
 
@@ -128,8 +135,7 @@ class Comparison(NamedTuple):
         mean[:p] = columns.mean
         if spreads:
             deviation = np.sqrt(columns.squares / max(columns.total, TINY))
-            flat = deviation <= FLAT * np.abs(columns.mean)
-            spread[:p] = np.where(flat, 1.0, deviation)
+            spread[:p] = np.where(deviation > 0, deviation, 1.0)
         return self._replace(mean=mean, spread=spread)
 
     def standardized_by(self, sample: Sample) -> "Comparison":
