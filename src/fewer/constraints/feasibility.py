@@ -50,7 +50,10 @@ def conflict(rules: Rules, most: int = MAX_WHOLE) -> str | None:
     """
     flat = np.zeros(rules.n)
     enough = max(rules.k, math.ceil(1.0 / max(rules.max_weight, 1.0 / rules.n)))
-    entries = candidates(rules, flat, enough)
+    entries, conditions = candidates(rules, flat, enough), rules.conditions
+    if conditions is not None and conditions.previous is not None:  # others count as sold
+        every = np.union1d(entries, np.flatnonzero(conditions.previous))
+        entries = every if len(every) <= most else entries
     rows, whole = list(_rows(rules, entries)), len(entries) <= most
 
     def impossible(without: set[str]) -> bool:
