@@ -123,7 +123,8 @@ def test_the_plane_of_rows_is_that_of_principal_components():
     expected = fitted.transform(ROWS)
     assert places * np.sign((places * expected).sum(axis=0)) == pytest.approx(expected)
     for name, share in zip(names, fitted.explained_variance_ratio_, strict=True):
-        assert name == f"{100 * share:.0f} % of the variance"
+        assert f"({100 * share:.0f} % of the variance)" in name
+    assert names[0].startswith("first principal component")
     assert charts.in_plane(ROWS[:, :2], 60, ["height", "width"])[1] == ["height", "width"]
     one, names = charts.in_plane(ROWS[:, :1], 60, ["height"])
     assert (one[:, 0] == ROWS[:, 0]).all()

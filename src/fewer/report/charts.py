@@ -228,7 +228,11 @@ def in_plane(rows: Any, n: int, names: Sequence[str] = ()) -> tuple[Any, Sequenc
         _, lengths, directions = np.linalg.svd(rows[:n] - mean, full_matrices=False)
         shares = 100 * lengths**2 / max(float(lengths @ lengths), 1e-300)
         rows = (rows - mean) @ directions[:2].T
-        names = [f"{share:.0f} % of the variance" for share in shares[:2]]
+        heads = ("first principal component", "second")
+        names = [
+            f"{head} ({share:.0f} % of the variance)"
+            for head, share in zip(heads, shares, strict=False)
+        ]
     if rows.shape[1] == 1:
         rows = np.column_stack([rows, np.arange(len(rows)) * GOLDEN % 1.0])
         names = (*(names or ["value"]), "")
