@@ -48,17 +48,19 @@ def conflict(rules: Rules, most: int = MAX_WHOLE) -> str | None:
     rest stays impossible is left out, counts before rows.
     """
     flat = np.zeros(rules.n)
-    entries = candidates(rules, flat)
-    rows, whole = list(_rows(rules, entries)), len(entries) <= most
 
-    def impossible(without: set[str]) -> bool:
-        left = [row for row in rows if row.name not in without]
-        return _solve(rules, entries, left, flat, whole)[0] == INFEASIBLE
+    def impossible(entries: Indices, without: set[str]) -> bool:
+        left = [row for row in _rows(rules, entries) if row.name not in without]
+        return _solve(rules, entries, left, flat, len(entries) <= most)[0] == INFEASIBLE
 
-    names, idle = list(dict.fromkeys(row.name for row in rows if row.name)), set[str]()
-    if impossible(set()):
+    entries, idle = candidates(rules, flat), set[str]()
+    names = list(dict.fromkeys(row.name for row in _rows(rules, entries) if row.name))
+    if impossible(entries, idle):
+        turnover = rules.conditions is not None and rules.conditions.previous is not None
+        each = rules.n if turnover else max(rules.k, rules.sizes[0])
+        entries = candidates(rules, flat, each)  # without k more may be held
         for name in names:
-            if impossible(idle | {name}):
+            if impossible(entries, idle | {name}):
                 idle.add(name)
     elif rules.possible:
         return None
@@ -71,14 +73,14 @@ def conflict(rules: Rules, most: int = MAX_WHOLE) -> str | None:
     return f"these conditions cannot hold together: {listed}"
 
 
-def candidates(rules: Rules, v: Vector) -> Indices:
-    """Entries that suffice: of those that no condition tells apart the k with the largest v."""
+def candidates(rules: Rules, v: Vector, each: int | None = None) -> Indices:
+    """Entries that suffice: of those that no condition tells apart the k, or `each`, with the largest v."""
     order = np.argsort(-v, kind="stable")
     kinds = np.unique(_features(rules)[:, order], axis=1, return_inverse=True)[1].reshape(-1)
     by_kind = np.argsort(kinds, kind="stable")
     kinds = kinds[by_kind]
     rank = np.arange(rules.n) - np.searchsorted(kinds, kinds)
-    return np.union1d(order[by_kind[rank < rules.k]], rules.include)
+    return np.union1d(order[by_kind[rank < (each or rules.k)]], rules.include)
 
 
 def few_entries(rules: Rules, entries: Indices, v: Vector, most: int) -> Indices:
