@@ -607,3 +607,25 @@ def test_both_parts_of_a_split_are_nearer_to_all_rows_than_any_random_part():
 def test_what_is_no_split_is_refused_in_a_sentence(k, options, words):
     with pytest.raises(InvalidInput, match=words):
         split_evenly(np.arange(5.0)[:, None], k, rng=0, **options)
+
+
+def test_standardize_sees_numbers_that_differ_little_beside_their_size():
+    """Such as consecutive numbers of sixteen digits; a constant column of this size counts nothing."""
+    near, size = np.column_stack([TABLE, np.arange(40.0)]), 2.0**52
+    far = np.column_stack([TABLE, size + np.arange(40), np.full(40, 0.1 * size)])
+    one, two = (points(X, 3, standardize=True, rng=0) for X in (near, far))
+    assert two.indices.tolist() == one.indices.tolist()
+    assert two.value == pytest.approx(one.value)
+
+
+@pytest.mark.parametrize("labels", [["a", 1], [None, "b"]])
+def test_labels_of_a_classifier_that_cannot_be_sorted_are_shown(labels):
+    y = np.array(labels * 20, object)
+    with pytest.raises(InvalidInput, match="labels must be such that they can be sorted, got"):
+        FewerPointsClassifier(2).fit(TABLE, y)
+
+
+def test_a_sparse_matrix_says_which_entry_is_not_finite():
+    X = sp.csr_array(np.array([[0.0, 1.0], [0.0, 0.0], [0.0, np.nan]]))
+    with pytest.raises(InvalidInput, match="X must be finite, got nan at index 2, 1"):
+        points(X, 1)
