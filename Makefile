@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CHROMIUM := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
-.PHONY: test format demo docs reader bench publish reproduce reproduce-quick soak oldest dist clean browser
+.PHONY: test format demo docs reader bench publish reproduce reproduce-quick soak oldest newest dist release-check clean browser
 
 test: $(STAMP)
 	$(if $(CHROMIUM),,@echo "No Chromium: the tests of pages are skipped. \`make browser\` fetches one.")
@@ -30,7 +30,7 @@ docs: $(VENV)/.docs
 # README and guide as a reader follows them: line by line, in a fresh environment with nothing but what they name.
 reader:
 	rm -rf build/reader && $(PYTHON) -m venv build/reader
-	build/reader/bin/python -m pip install --quiet --constraint constraints.txt ".[cli,plot]" pandas
+	build/reader/bin/python -m pip install --quiet --constraint constraints.txt ".[all]"
 	OPENBLAS_NUM_THREADS=1 build/reader/bin/python docs/_ext/follow.py README.md docs/theory.md docs/guide/*.md
 
 # Wheel and sdist in dist/, each installed and tried in a fresh environment.
@@ -43,6 +43,18 @@ dist: $(STAMP)
 	  (cd build/dist-check && bin/fewer --version && \
 	   bin/python -c "import fewer; print(fewer.bins(counts=[4, 0, 1, 5], k=2))") || exit 1; \
 	done
+
+# What a release needs and no network can tell: metadata that an index takes, one version everywhere, files that install.
+release-check: dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/pytest tests/test_package.py
+
+# The tests with what pip chooses today, without constraints.
+newest:
+	test -x .venv-newest/bin/python || $(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable ".[dev]"
+	.venv-newest/bin/fewer warm
+	OPENBLAS_NUM_THREADS=1 .venv-newest/bin/pytest -n 2 --dist worksteal $(ARGS)
 
 # The tests with the oldest versions that pyproject.toml allows. Outputs of the guide are those of today's versions; one check
 # of scikit-learn 1.6 subtracts a mean from integers in place, which NumPy refuses.

@@ -46,10 +46,10 @@ def table(rng: Generator, rows: int, columns: int) -> tuple[str, Any]:
 
 
 def scale(rng: Generator, narrow: bool = False) -> float:
-    """One, or a number from 1e-200 to 1e200 (1e-30 to 1e30 where float32 must hold it)."""
+    """One, or a number from 1e-70 to 1e70 (1e-30 to 1e30 where float32 must hold it)."""
     if rng.random() < 0.6:
         return 1.0
-    reach = 30 if narrow else 200
+    reach = 30 if narrow else 70
     return (
         float(10.0 ** rng.uniform(-reach, reach))
         if rng.random() < 0.5

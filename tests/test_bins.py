@@ -80,6 +80,12 @@ def test_the_bound_of_a_coarse_grid_is_true(seed, monkeypatch):
     assert result.status is Status.OPTIMAL or "proven best on the grid" in result.note
 
 
+def test_a_grid_ends_where_all_other_values_weigh_nothing():
+    weights = np.ones(30_000)
+    weights[10] = 1e30
+    assert 10.0 in bins(np.arange(30_000.0), 2, sample_weight=weights).labels
+
+
 def test_the_grid_of_many_values_costs_next_to_nothing(monkeypatch):
     every = bins(LATENCIES, 5)
     monkeypatch.setattr(module, "MAX_POSITIONS_PER_K", 100)
@@ -209,7 +215,10 @@ WRONG = [
     ({"values": [1.0], "preserve": "entries"}, 'preserve other than "cdf" needs bins'),
     ({"values": [1.0], "validation": 0.5}, "validation is not for preserve=.*: it is for a matrix"),
     ({"values": [1.0], "sample_weight": [-1.0]}, "sample_weight must be non-negative"),
-    ({"values": [1.0], "sample_weight": [0.0]}, "positive"),
+    ({"values": [1.0], "sample_weight": [0.0]}, "number above zero, got 0"),
+    ({"values": [1.0, 2.0], "sample_weight": [1e308, 1e308]}, "finite number above zero, got inf"),
+    ({"counts": [1, 2], "positions": [-1e308, 1e308]}, "positions must be .*multiply them by a"),
+    ({"counts": [1, 2], "edges": [0.0, 1e308, 1.5e308]}, "edges must be .*multiply them by a"),
     ({"counts": [1, 2], "n_bins": 3}, "n_bins is not for counts: it is for values"),
     ({"counts": [1, 2], "sample_weight": [1, 2]}, "sample_weight is not for counts"),
     ({"counts": [1, 2], "edges": [0.0, 1.0]}, "edges must be 3 for 2 bins, got 2"),
@@ -239,7 +248,7 @@ def test_numbers_that_do_not_look_like_counts_get_a_warning_that_names_values():
     ) as raised:
         bins(counts=[1.0, 2.5, 3.0], k=2)
     assert [warning.filename for warning in raised] == [__file__]
-    for counts in ([1, 2, 3], [0.25, 0.75], [2.0, 5.0]):
+    for counts in ([1, 2, 3], [0.25, 0.75], [2.0, 5.0], [10**30, 1]):
         bins(counts=counts, k=1)
     integers = bins([1, 1, 1, 9], 2)
     assert (integers.labels.tolist(), integers.weights.tolist()) == ([1.0, 9.0], [0.75, 0.25])
@@ -348,6 +357,15 @@ def test_distances_of_the_cdf_equal_least_squares_with_a_triangle():
     assert F.best_on(units) == pytest.approx(G.best_on(units))
     assert F.scale == pytest.approx(np.mean(np.diag(G.centred(every, every))))
     assert implements(F, Quadratic)
+
+
+def test_early_stopping_does_not_depend_on_the_unit_of_functionals():
+    rng = np.random.default_rng(0)
+    A, counts = rng.standard_normal((8, 30)), rng.integers(1, 9, 30)
+    some, same = (
+        bins(counts=counts, k=5, preserve=unit * A, validation=0.25, rng=0) for unit in (1.0, 1e80)
+    )
+    assert same.indices.tolist() == some.indices.tolist()
 
 
 def test_functionals_reached_exactly_are_called_optimal():

@@ -51,6 +51,16 @@ def test_as_in_memory_whatever_the_cut(how, sketched, small, monkeypatch):
         assert first.value == pytest.approx(whole.value, rel=0.1)
 
 
+def test_blocks_in_which_all_is_missing_are_left_out(small):
+    rows = [X[:256], np.full(256, np.nan), X[256:]]
+    result = fewer.bins(lambda: iter(rows), 5, missing="drop")
+    assert result.labels.tolist() == fewer.bins(X, 5).labels.tolist()
+    with pytest.raises(InvalidInput, match="every row has a missing value"):
+        fewer.bins(lambda: iter(rows[1:2]), 5, missing="drop")
+    model = fewer.FewerBins(5, missing="drop").partial_fit(rows[1]).partial_fit(X)
+    assert model.kept_values_.tolist() == result.labels.tolist()
+
+
 def test_what_is_refused(small):
     with pytest.raises(InvalidInput, match="needs bins"):
         fewer.bins(cut(7), 5, preserve="entries")

@@ -360,6 +360,9 @@ def test_what_is_refused(data, small):
         fewer.terms(lambda: iter([X]), None, 2)
 
 
+FEATURE_CELLS = _target.MAX_FEATURE_CELLS
+
+
 def slowly(part):
     time.sleep(0.05)
     return part
@@ -371,6 +374,7 @@ def test_a_worker_that_is_killed_changes_nothing(data, small, monkeypatch):
     from distributed import Client, LocalCluster
 
     monkeypatch.setattr(sketch, "SKETCHED", 2**16)  # as in the workers
+    monkeypatch.setattr(_target, "MAX_FEATURE_CELLS", FEATURE_CELLS)
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "20s"}),
         LocalCluster(

@@ -160,6 +160,11 @@ def test_rows_of_any_size_and_rows_of_zeros_are_kept_as_conditions():
         terms(np.eye(2), [1.0, 0.0], 1, constraints=([[0.0, 0.0]], [-1e-12]))
 
 
+def test_a_turnover_that_k_leaves_too_little_room_for_is_named_with_k():
+    with pytest.raises(InvalidInput, match="together: k = 3 and max_turnover"):
+        terms(np.eye(8), np.eye(8)[0], 3, previous=np.full(8, 1 / 8), max_turnover=0.5)
+
+
 def test_a_singular_programme_is_not_read_as_infeasible():
     found = terms([[1.0, 0.0]], [0.0], 2, constraints=([[1.2, 1.5]], [1.3]), rng=0)
     assert found.value == pytest.approx(4.0 / 9.0, rel=1e-8)

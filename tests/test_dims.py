@@ -518,6 +518,11 @@ def test_a_budget_is_kept_and_spent_best(seed, objective):
         check_units(result, X, weights, labels, objective, best, solver)
 
 
+def test_a_column_that_costs_nothing_may_be_excluded():
+    X = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1]])
+    assert dims(X, costs=[0.0, 1.0, 1.0], budget=2.0, exclude=[0]).indices.tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_a_budget_with_columns_that_must_and_must_not(seed):
     X, weights, _, costs, _ = budget_case(seed)

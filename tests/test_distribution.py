@@ -387,7 +387,11 @@ def test_sizes_are_refused_before_anything_is_unpacked(tmp_path):
 ODD = {
     "codes": [b"nonsense", b"", b"\x93NUMPY\x09\x00", npy([[0], [1]])[:-1], npy([[0], [1]]) + b"x"],
     "version": [npy(np.array([1, 1])), npy(1.0)],
-    "format": [npy("other"), npy("f").replace(b"f\0\0\0", (0x110000).to_bytes(4, "little"))],
+    "format": [
+        npy("other"),
+        npy([["a"], ["b"]]),
+        npy("f").replace(b"f\0\0\0", (0x110000).to_bytes(4, "little")),
+    ],
     "rest": [npy([0.0])],
 }
 
@@ -395,6 +399,19 @@ ODD = {
 @pytest.mark.parametrize(("name", "content"), [(n, c) for n, each in ODD.items() for c in each])
 def test_archives_that_are_odd_get_a_sentence(name, content, tmp_path):
     refused(r"d\.npz", Distribution.load, saved(tmp_path, **{name: content}))
+
+
+def test_what_must_be_given_is_named_where_it_is_none():
+    for name in ("codes", "weights", "dims"):
+        refused(f"{name} must hold real numbers, got None", Distribution, **{**FACE, name: None})
+
+
+def test_a_directory_that_leads_outside_its_archive_gets_a_sentence(tmp_path):
+    path = saved(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[content.rfind(b"PK\5\6") + 16] ^= 0xFF  # where the directory begins
+    path.write_bytes(content)
+    refused(r"d\.npz: damaged(?!.*Errno)", Distribution.load, path)
 
 
 def test_every_cut_and_every_flipped_byte_is_loaded_right_or_refused(tmp_path):

@@ -36,9 +36,9 @@ def refused(sentence, call, *args, **options):
 
 def test_rows_of_a_lattice_are_integers_of_the_right_length_and_inside():
     cube = Lattice(3, 2)
-    refused("rows must lie in the lattice", cube.ravel, [[0.0, 1.0, 0.0]])
-    refused("rows must lie in the lattice", cube.ravel, [[0, 1]])
-    refused("rows must lie in the lattice", cube.ravel, [[0, -1, 0]])
+    refused("rows must lie in the lattice of shape", cube.ravel, [[0.0, 1.0, 0.0]])
+    refused("rows must lie in the lattice of shape", cube.ravel, [[0, 1]])
+    refused("rows must lie in the lattice of shape", cube.ravel, [[0, -1, 0]])
     refused("rows must be an array with rows", cube.ravel, [[0], [1, 1]])
     assert cube.ravel(np.array([[1, 0, 1]], np.int8)).tolist() == [5]
     assert cube.ravel([1, 1, 1]) == 7

@@ -607,3 +607,12 @@ def test_both_parts_of_a_split_are_nearer_to_all_rows_than_any_random_part():
 def test_what_is_no_split_is_refused_in_a_sentence(k, options, words):
     with pytest.raises(InvalidInput, match=words):
         split_evenly(np.arange(5.0)[:, None], k, rng=0, **options)
+
+
+def test_standardize_sees_numbers_that_differ_little_beside_their_size():
+    """Such as consecutive numbers of sixteen digits; a constant column of this size counts nothing."""
+    near, size = np.column_stack([TABLE, np.arange(40.0)]), 2.0**52
+    far = np.column_stack([TABLE, size + np.arange(40), np.full(40, 0.1 * size)])
+    one, two = (points(X, 3, standardize=True, rng=0) for X in (near, far))
+    assert two.indices.tolist() == one.indices.tolist()
+    assert two.value == pytest.approx(one.value)

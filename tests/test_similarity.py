@@ -115,3 +115,10 @@ def test_logarithms_of_similarities_tell_far_rows_apart(name):
         far = similarity.log(A, 1e6 * B)
         assert np.isfinite(far).all()
         assert len(np.unique(far)) == far.size
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern32", "matern52", "laplace"])
+def test_similarities_of_rows_very_far_apart_are_zero(name):
+    """Squares of distances in bandwidths are beyond what a float holds."""
+    block = similarity_of(name, 1e149)(np.array([[0.0], [1e10]]), np.array([[0.0]]))
+    assert block.tolist() == [[1.0], [0.0]]

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fewer import Moments
-from fewer.rules import Rules
+from fewer.search import quadratic
 from fewer.solvers.loop import Record
 from soak.judge import bounded
 from soak.parts import attempt, existing, find
@@ -289,10 +289,10 @@ def test_a_loop_that_keeps_the_worst_iterate_is_noticed(monkeypatch):
 
 
 def test_weights_that_leave_their_bounds_are_noticed(monkeypatch):
-    def bounds(self, count):
-        return np.zeros(count), np.ones(count)
+    def bounds(rules, inside):
+        return np.zeros(len(inside)), np.ones(len(inside))
 
-    assert noticed(monkeypatch, Rules, "bounds", bounds, "")  # outside, or refused by the loop
+    assert noticed(monkeypatch, quadratic, "bounds", bounds, "")  # outside, or refused by the loop
 
 
 def test_a_value_that_is_slightly_off_is_noticed(monkeypatch):

@@ -193,8 +193,8 @@ def _real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         raise InvalidInput(f"{name} must hold real numbers, got {got}{_at(at, array)}", name)
     try:
         whole = all(isinstance(entry, (numbers.Integral, np.bool_)) for entry in entries)
-        fits = whole and all(-(2**63) <= entry < 2**63 for entry in entries)
-        return array.astype(np.int64 if fits else np.float64)
+        whole = whole and all(-(2**63) <= entry < 2**63 for entry in entries)
+        return array.astype(np.int64 if whole else np.float64)
     except (OverflowError, ValueError) as error:
         raise InvalidInput(
             f"{name} must hold numbers that float64 can hold: {error}", name
@@ -309,16 +309,11 @@ def as_shares(weights: Vector, name: str) -> Vector:
     return np.asarray(scaled / scaled.sum())
 
 
-def _scalar(x: Any) -> Any:
-    """Return the entry of an array without axes, else `x` itself."""
-    return x[()] if type(x) is np.ndarray and x.ndim == 0 else x
-
-
 def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str = "") -> int:
     """Return `x` as an int in low..high; a float is refused even when it is whole."""
     kind = f" ({what})" if what else ""
     expected = f"at least {low}{kind}" if high is None else f"in {low}..{high}{kind}"
-    x = _scalar(x)
+    x = x.item() if isinstance(x, np.ndarray) and x.ndim == 0 else x
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Integral):
         raise InvalidInput(
             f"{name} must be an integer {expected}, got {shown(x)} ({type(x).__name__})", name
@@ -332,7 +327,8 @@ def as_integer(x: Any, name: str, low: int, high: int | None = None, what: str =
 def as_number(x: Any, name: str, *, above: float = 0.0, allow_equal: bool = False) -> float:
     """Return `x` as a finite float above `above`; any real number is welcome, `Decimal` and `Fraction` too."""
     word = "at least" if allow_equal else "above"
-    x, value = _scalar(x), math.nan
+    x = x.item() if isinstance(x, np.ndarray) and x.ndim == 0 else x
+    value = math.nan
     if not isinstance(x, bool) and isinstance(x, (numbers.Real, Decimal)):
         with suppress(OverflowError, ValueError):  # an integer beyond float64, a signalling NaN
             value = float(x)

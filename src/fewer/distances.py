@@ -114,7 +114,7 @@ def squared_distances(left: Block, right: Block, sharp: float, beyond: float) ->
     if squared.dtype == np.float32 or UNIT * longest <= tolerance:
         return squared
     error = UNIT * (left.lengths[:, None] + right.lengths)
-    wanted = (error > tolerance) & (sharp * (squared - error) < beyond)
+    wanted = (error > tolerance) & (squared - error < beyond / max(sharp, 1e-300))
     return by_differences(squared, wanted, left.rows, right.rows)
 
 

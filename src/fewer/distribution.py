@@ -60,6 +60,7 @@ ARRAYS = {
     "edges": as_array,
 }
 FIELDS = (*ARRAYS, "shape", "rest")
+OPTIONAL = ("origin", "values", "edges")
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +131,7 @@ class Distribution:
         if self.origin is None:
             fields["origin"] = np.zeros(len(fields["shape"]), np.int64)
         for name, kind in ARRAYS.items():
-            if getattr(self, name) is not None:
+            if name not in OPTIONAL or getattr(self, name) is not None:
                 fields[name] = kind(getattr(self, name), name)
         vars(self).update(fields)
         self._check_shapes()
@@ -465,7 +466,7 @@ class Distribution:
 
 def fields_of(content: Any) -> dict[str, Any]:
     """Return the arguments that a saved distribution holds: with `states` whole, or as `codes` on `dims`."""
-    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+    if not isinstance(content, Mapping) or str(content.get("format")) != FORMAT:
         raise InvalidInput(
             f"not a distribution saved by fewer: it has no format entry {FORMAT!r}, got"
             f" {shown(content)}"

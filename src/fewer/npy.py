@@ -132,7 +132,7 @@ def readable(label: str, kind: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
-        if isinstance(error, zlib.error):
+        if isinstance(error, zlib.error | OSError):
             reason = "what it holds in compressed form is damaged"
         raise InvalidInput(f"{label}: cannot be read as {kind}: {reason}") from None
 

@@ -213,7 +213,10 @@ def text_of(options: Iterable[Option], indent: str = "    ") -> str:
 
 def documented(text: str | None, options: Iterable[Option]) -> str | None:
     """Return a docstring with the text of options in place of `{options}`."""
-    return None if text is None else text.replace("{options}", text_of(options))
+    if text is None:
+        return None
+    indent = text.partition("{options}")[0].rpartition("\n")[2]
+    return text.replace("{options}", text_of(options, indent))
 
 
 def takes(options: type[Options]) -> Callable[[Function], Function]:

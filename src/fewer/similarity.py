@@ -64,6 +64,7 @@ def _matern(squared: Matrix, gamma: float, order: float) -> tuple[Any, Matrix]:
     """Return p and s such that the similarity is p exp(-s)."""
     s = np.sqrt(squared, out=squared)
     s *= math.sqrt(2.0 * order) * gamma
+    np.minimum(s, np.finfo(s.dtype).max ** 0.25, out=s)  # its square stays finite
     return 1.0 + s if order == 1.5 else 1.0 + s + s * s / 3.0, s
 
 

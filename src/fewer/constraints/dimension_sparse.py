@@ -136,7 +136,7 @@ class DimensionSparse:
                 'projection must be "greedy" where dimensions have costs, got "exact"'
             )
         costs = as_vector(self.costs, (self.space.n,), "costs")
-        paid = np.delete(costs, self.include)
+        paid = np.delete(costs, [*self.include, *self.exclude])
         if paid.size and paid.min() <= 0.0:
             raise InvalidInput(
                 f"costs must be above 0, got {costs.min():g} at index {int(costs.argmin())}"

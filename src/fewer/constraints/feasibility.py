@@ -1,5 +1,6 @@
 """Whether any support and weights meet all rules, by HiGHS, and which rules conflict where none do."""
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ class Row(NamedTuple):
 
 def feasible_member(rules: Rules, v: Vector, most: int = MAX_WHOLE) -> Vector | None:
     """A member with the largest v'q, on the entries that are looked at; None where none was found."""
-    entries = few_entries(rules, candidates(rules, v), v, most)
+    entries = few_entries(rules, candidates(rules, v, rules.k), v, most)
     return _solve(rules, entries, list(_rows(rules, entries)), v)[1]
 
 
@@ -48,7 +49,11 @@ def conflict(rules: Rules, most: int = MAX_WHOLE) -> str | None:
     rest stays impossible is left out, counts before rows.
     """
     flat = np.zeros(rules.n)
-    entries = candidates(rules, flat)
+    enough = max(rules.k, math.ceil(1.0 / max(rules.max_weight, 1.0 / rules.n)))
+    entries, conditions = candidates(rules, flat, enough), rules.conditions
+    if conditions is not None and conditions.previous is not None:  # others count as sold
+        every = np.union1d(entries, np.flatnonzero(conditions.previous))
+        entries = every if len(every) <= most else entries
     rows, whole = list(_rows(rules, entries)), len(entries) <= most
 
     def impossible(without: set[str]) -> bool:
@@ -71,14 +76,14 @@ def conflict(rules: Rules, most: int = MAX_WHOLE) -> str | None:
     return f"these conditions cannot hold together: {listed}"
 
 
-def candidates(rules: Rules, v: Vector) -> Indices:
-    """Entries that suffice: of those that no condition tells apart the k with the largest v."""
+def candidates(rules: Rules, v: Vector, count: int) -> Indices:
+    """Entries that suffice: of those that no condition tells apart `count` with the largest v."""
     order = np.argsort(-v, kind="stable")
     kinds = np.unique(_features(rules)[:, order], axis=1, return_inverse=True)[1].reshape(-1)
     by_kind = np.argsort(kinds, kind="stable")
     kinds = kinds[by_kind]
     rank = np.arange(rules.n) - np.searchsorted(kinds, kinds)
-    return np.union1d(order[by_kind[rank < rules.k]], rules.include)
+    return np.union1d(order[by_kind[rank < count]], rules.include)
 
 
 def few_entries(rules: Rules, entries: Indices, v: Vector, most: int) -> Indices:

@@ -234,8 +234,8 @@ def readable(X: Any) -> Any:
         as_sparse(X, "X")
         return X
     array = read(X, "X")
-    texts = array.dtype.kind == "O" and any(isinstance(x, str) for x in array.flat)
-    if texts or is_frame(X) or array.dtype.kind in "mMSUV":
+    words = array.dtype.kind == "O" and any(isinstance(x, (str, list)) for x in array.flat)
+    if words or is_frame(X) or array.dtype.kind in "mMSUV":
         as_numbers(X, "X")
     return X
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._compiled.segments import advance_bars
+from ..._compiled.segments import advance, advance_bars
 from ..._validation import Indices, InvalidInput, Vector, as_generator
 from ...objectives.covered import L2
 from ...result import Result, Status, Words
@@ -104,20 +104,28 @@ def programme(
     ceilings: Callable[[int], Vector],
     costs: list[Vector] | None = None,
 ) -> Generator[Step, float, Indices]:
-    """The runs at which the best bars begin, by functional pruning, with chances to stop.
+    """The runs at which the best bars begin, with chances to stop.
 
-    ceilings(b) (m + 1,) says what b bars may cost before each position. What the first e runs cost
+    Divide and conquer where the runs rise or fall all the way (the cost of a bar is a Monge cost
+    then), else functional pruning. ceilings(b) (m + 1,) says what b bars may cost before each position. What the first e runs cost
     by b + 1 bars is appended to `costs`.
     """
     m, sums = len(runs.starts), runs.sums()
     off = runs.means - float(runs.widths @ runs.means / runs.widths.sum())
     choices = np.zeros((rounds, m + 1), np.int32)
+    rises = np.diff(runs.means) > 0.0
+    monotone = bool(rises.all() or not rises.any())
     before = np.append(0.0, np.full(m, np.inf))
     ends, owners = np.empty((2, 2 * m + 2, 2)), np.empty((2, 2 * m + 2), np.int64)
     for bar in range(rounds):
         after, state, most = np.full(m + 1, np.inf), np.array([1, 0, 1]), ceilings(bar)
         ends[0, 0], owners[0, 0] = (off.min(), off.max()), -1
-        while state[2] <= m:
+        stack, depth = np.empty((64, 4), np.int64), int(monotone)
+        stack[0] = bar + 1, m, bar, m - 1
+        while depth:
+            depth = advance(before, sums, after, choices[bar], stack, depth, COMPARISONS)
+            yield Step()
+        while not monotone and state[2] <= m:
             advance_bars(before, sums, after, choices[bar], ends, owners, state, most, COMPARISONS)
             yield Step()
         before = after

@@ -39,7 +39,7 @@ from ...tables.frames import width
 from ...tables.source import Source, source_of
 from ..terms.terms import loss_of, solve
 from .bars import best_bars
-from .empirical import BinsPlan, BinsSummary, Empirical, distributions_in_memory
+from .empirical import BinsPlan, BinsSummary, Empirical, check_size, distributions_in_memory
 from .options import BinsOptions
 
 HEAD_ROWS = 1024
@@ -276,8 +276,9 @@ def finest(P: Empirical, k: int, seconds: float) -> Indices:
     sizes = cell_sizes(P, starts[:-1], starts[1:])
     limit = float(sizes.max())
     while True:
-        large = np.flatnonzero((sizes > limit) & (np.diff(starts) > 1))
-        if starts.size + large.size > most:
+        sizes[np.diff(starts) == 1] = 0.0  # of cells that cannot be split
+        large = np.flatnonzero(sizes > limit)
+        if starts.size + large.size > most or not sizes.any():
             return starts
         if not large.size:
             limit /= FINER
@@ -403,11 +404,13 @@ class Histogram(NamedTuple):
             at = as_vector(options.positions, (n,), "positions")
             if not (at[1:] > at[:-1]).all():
                 raise InvalidInput("positions must increase from bin to bin")
+            check_size(at, "positions")
         if options.edges is None:
             return cls(shares, total, at, None)
         edges = as_edges(options.edges, "edges")
         if edges.size != n + 1:
             raise InvalidInput(f"edges must be {n + 1} for {n} bins, got {edges.size}")
+        check_size(edges, "edges")
         at = (edges[:-1] + edges[1:]) / 2 if at is None else at
         if ((at < edges[:-1]) | (at > edges[1:])).any():
             raise InvalidInput("positions must lie between the edges of their bins")
@@ -544,6 +547,7 @@ def first_as_good(errors: Vector) -> int:
     >>> first_as_good(np.array([[9.0, 9.0, 9.0], [1.0, 2.1, 3.0], [1.0, 3.0, 2.0]]))
     1
     """
+    errors = errors / (errors.max() or 1.0)
     above = errors - errors[np.argmin(errors.sum(axis=1))]
     spread = np.sqrt(above.shape[1]) * above.std(axis=1)
     return int(np.argmax(above.sum(axis=1) <= spread))

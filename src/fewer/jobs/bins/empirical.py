@@ -22,6 +22,15 @@ LARGEST = 1e100
 """Values are smaller than this in size, so that sums and squares of them stay finite."""
 
 
+def check_size(x: Vector, name: str) -> None:
+    """Refuse ascending numbers, squares of which would not be finite."""
+    if max(-x[0], x[-1]) > LARGEST or 0 < x[-1] - x[0] < 1 / LARGEST:
+        raise InvalidInput(
+            f"{name} must be finite, at most {LARGEST:g} in size and not all closer than"
+            f" {1 / LARGEST:g}, got {x[0]:g} to {x[-1]:g}; multiply them by a power of ten"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Empirical:
     """P(x), the share of values at or below x, at distinct sorted positions x (m,).
@@ -48,15 +57,13 @@ class Empirical:
         >>> P.x.tolist(), P.cdf([1.0, 2.5]).tolist(), P.quantile(0.5).tolist(), P.total
         ([1.0, 2.0, 3.0], [0.25, 0.5], 2.0, 4.0)
         """
-        if not x.size:
-            raise InvalidInput("sample_weight must be positive somewhere, got zero for all values")
-        size, span = max(-x[0], x[-1]), x[-1] - x[0]
-        if size > LARGEST or 0 < span < 1 / LARGEST:
-            raise InvalidInput(
-                f"values must be finite, at most {LARGEST:g} in size and not all closer than"
-                f" {1 / LARGEST:g}, got {x[0]:g} to {x[-1]:g}; multiply them by a power of ten"
-            )
         before = np.arange(x.size + 1.0) if weights is None else np.append(0.0, np.cumsum(weights))
+        if not x.size and dropped:
+            raise nothing_whole()
+        if not 0 < before[-1] < np.inf:
+            got = f"got {before[-1]:g}"
+            raise InvalidInput(f"sample_weight must sum to a finite number above zero, {got}")
+        check_size(x, "values")
         starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
         if starts.size < x.size:
             before, x = before[np.append(starts, x.size)], x[starts]
@@ -298,8 +305,6 @@ def read_values(values: Any, weight: Any, missing: str) -> tuple[Vector, Vector 
             f"values has {dropped} missing of {len(x)}, the first at index {int(gone.argmax())};"
             ' fill them, or drop them by missing="drop"'
         )
-    if dropped == len(x):
-        raise nothing_whole()
     kept = ~gone if weights is None else ~gone & (weights > 0)
     if not kept.all():
         x, weights = x[kept], None if weights is None else weights[kept]

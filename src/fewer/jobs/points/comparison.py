@@ -1,6 +1,5 @@
 """How rows are compared: columns standardized, by a similarity with its bandwidth."""
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from ...similarity import (
 )
 from ...tables.schema import Encoding
 from .options import PointsOptions
-from .rows import Sample, ranks_in_groups
+from .rows import Sample
 
 STANDARDIZED = "columns were scaled to mean 0 and standard deviation 1 (standardize)"
 MEANS_ONLY = {
@@ -37,8 +36,10 @@ MEANS_ONLY = {
 """What similarities that are inner products do not see."""
 MAX_CHECKED_ROWS = 100
 """Rows on which a function of the user is asked whether it is a similarity."""
+CHILD = 2**31
+"""The key of the generator that a bandwidth is validated with."""
 BANDWIDTH_FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0, 8.0, 16.0)
-"""What the median bandwidth is multiplied by, in this order while there is time; the first of the best."""
+"""What the median bandwidth is multiplied by, in this order while there is time; of equals the least."""
 FOLDS = 3
 TINY = 1e-300
 MAX_ROWS, MIN_ROWS = 2400, 100
@@ -51,9 +52,9 @@ TIE = 4.0 * MAX_RELATIVE_ERROR
 """Scores that differ by a smaller share are equal: distances are not known better."""
 BLOCK_ROWS = 2048
 """Rows that are scored at once."""
-FLAT, ROUNDING = 1e-12, 1e-14
-"""A column is constant whose deviation is below this share of its mean, and a sparse one whose
-variance is below this share of its mean square."""
+FLAT, ROUNDING = 1e-13, 1e-14
+"""Means of two sets of rows differ by rounding alone below this share, and a sparse column is
+constant whose variance is below this share of its mean square."""
 
 
 def standardizes(X: Any, options: PointsOptions) -> bool:
@@ -75,9 +76,12 @@ class ColumnMoments(NamedTuple):
     def of(cls, numbers: Any, weights: Vector) -> "ColumnMoments":
         """Compute the moments of rows (n, p)."""
         total = float(weights.sum())
-        mean = np.asarray(weights @ numbers) / max(total, TINY)
         if not sp.issparse(numbers):
-            return cls(total, mean, np.asarray(weights @ (numbers - mean) ** 2))
+            first = numbers[:1].astype(np.float64).sum(axis=0)  # zeros where there is no row
+            off = numbers - first
+            shift = np.asarray(weights @ off) / max(total, TINY)
+            return cls(total, first + shift, np.asarray(weights @ (off - shift) ** 2))
+        mean = np.asarray(weights @ numbers) / max(total, TINY)
         about_zero = weights @ numbers.astype(np.float64).power(2)
         squares = about_zero - total * mean**2
         return cls(total, mean, np.where(squares > ROUNDING * about_zero, squares, 0.0))
@@ -87,7 +91,11 @@ class ColumnMoments(NamedTuple):
         """Merge moments of several sets of rows (Chan, Golub and LeVeque's update)."""
         total = sum(part.total for part in parts)
         mean = np.add.reduce([part.total * part.mean for part in parts]) / max(total, TINY)
-        squares = [part.squares + part.total * (part.mean - mean) ** 2 for part in parts]
+        gaps = [part.mean - mean for part in parts]
+        gaps = [np.where(np.abs(gap) > FLAT * np.abs(mean), gap, 0.0) for gap in gaps]
+        squares = [
+            part.squares + part.total * gap**2 for part, gap in zip(parts, gaps, strict=True)
+        ]
         return cls(total, mean, np.add.reduce(squares))
 
 
@@ -127,8 +135,7 @@ class Comparison(NamedTuple):
         mean[:p] = columns.mean
         if spreads:
             deviation = np.sqrt(columns.squares / max(columns.total, TINY))
-            flat = deviation <= FLAT * np.abs(columns.mean)
-            spread[:p] = np.where(flat, 1.0, deviation)
+            spread[:p] = np.where(deviation > 0, deviation, 1.0)
         return self._replace(mean=mean, spread=spread)
 
     def standardized_by(self, sample: Sample) -> "Comparison":
@@ -195,11 +202,20 @@ def with_bandwidth(
     if callable(name) or name not in BANDED:
         return replace(sample, rows=rows), comparison, ""
     if isinstance(options.gamma, str) and options.gamma == "cv":
-        gamma, note = validated_bandwidth(sample, k, options, copy.deepcopy(rng).spawn(1)[0], total)
+        gamma, note = validated_bandwidth(sample, k, options, child_of(rng), total)
     else:
         gamma, note = fit_bandwidth(sample.rows, name, options.gamma, sample.weights)
     rows = in_memory(rows, options.max_memory // 8)
     return replace(sample, rows=rows), comparison._replace(gamma=gamma), note
+
+
+def child_of(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator that depends on `rng` and leaves it as it is, where it can have one."""
+    parent: Any = getattr(rng.bit_generator, "seed_seq", None)
+    if not isinstance(parent, np.random.SeedSequence):
+        return rng
+    key = *parent.spawn_key, CHILD
+    return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=key))
 
 
 def validated_bandwidth(
@@ -226,25 +242,29 @@ def validated_bandwidth(
     if counts.min() < 2 or len(counts) < 2:  # nothing to validate with, or nothing to tell apart
         return middle, note
     k = max(-(-k * len(kept) // (total or n)), min(k, len(counts)))  # for each row as many as kept
-    order, fold = rng.permutation(len(kept)), np.empty(len(kept), np.int64)
-    fold[order] = ranks_in_groups(codes[order]) % FOLDS
+    # here: scikit-learn takes longer to import than most calls take
+    from sklearn.model_selection import StratifiedKFold
+
+    seed = int(rng.integers(2**31))
+    splitter = StratifiedKFold(min(FOLDS, int(counts.min())), shuffle=True, random_state=seed)
+    folds = [outside for _, outside in splitter.split(codes, codes)]
     until = options.deadline.share(TIME_SHARE)
     errors: dict[float, float] = {}
     for factor in BANDWIDTH_FACTORS:
         similarity = similarity_of(name, middle * factor)
-        folds = (fold == number for number in range(min(FOLDS, int(counts.min()))))
         each = [validation_error(part, outside, k, similarity, memory) for outside in folds]
         errors[factor] = float(np.mean(each))
         if until.passed:
             break
-    return middle * min(errors, key=errors.__getitem__), note
+    return middle * min(sorted(errors), key=errors.__getitem__), note
 
 
 def validation_error(
     sample: Sample, outside: Any, k: int, similarity: Similarity, memory: int
 ) -> float:
     """Compute the 1-NN error on the rows outside of points chosen among the others."""
-    own, test = (sample.take(np.flatnonzero(part)).loaded() for part in (~outside, outside))
+    inside = np.setdiff1d(np.arange(len(sample.weights)), outside)
+    own, test = (sample.take(part).loaded() for part in (inside, outside))
     n, t = len(own.weights), own.weights / own.weights.sum()
     F = RowsMMD.between(own.rows, t, similarity, labels=own.labels, memory=memory)
     pool = CandidatePool(F, Rules(n, min(k, n)), np.arange(n))
