@@ -409,7 +409,7 @@ def test_what_must_be_given_is_named_where_it_is_none():
 def test_a_directory_that_leads_outside_its_archive_gets_a_sentence(tmp_path):
     path = saved(tmp_path)
     content = bytearray(path.read_bytes())
-    content[content.rfind(b"PK\5\6") + 16] ^= 0xFF  # where the directory begins
+    content[content.rfind(b"PK\5\6") + 17] = 0xF0  # where the directory begins
     path.write_bytes(content)
     refused(r"d\.npz: damaged(?!.*Errno)", Distribution.load, path)
 

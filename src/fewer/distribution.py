@@ -216,9 +216,9 @@ class Distribution:
         )
 
     @cached_property
-    def _table(self) -> dict[bytes, float]:
+    def _table(self) -> dict[Any, float]:
         """The mass of each value, or of each listed state."""
-        table: dict[bytes, float] = {}
+        table: dict[Any, float] = {}
         for key, weight in zip(_keys(self._points), self.weights.tolist(), strict=True):
             table[key] = table.get(key, 0.0) + weight
         return table
@@ -283,6 +283,14 @@ class Distribution:
         before = np.append(0.0, after[:-1])
         return points, np.column_stack([before, before / 2 + after / 2, after]).ravel()
 
+    @cached_property
+    def _at_values(self) -> tuple[Vector, Vector]:
+        return self._steps(spread=False)
+
+    @cached_property
+    def _between_edges(self) -> tuple[Vector, Vector]:
+        return self._steps(spread=True)
+
     def cdf(self, x: npt.ArrayLike, *, spread: bool = False) -> Any:
         """P(X <= x) in one dimension, for a number or for each of many.
 
@@ -290,7 +298,8 @@ class Distribution:
         value, half from there to its upper edge, instead of all sitting at its value.
         """
         at = as_points(x)
-        points, levels = self._steps(spread)  # of equal points the last one counts
+        points, levels = self._between_edges if spread else self._at_values
+        # of equal points the last one counts
         return unwrapped(np.asarray(np.interp(at, points, levels, left=0.0)))
 
     def quantile(self, q: npt.ArrayLike, *, spread: bool = False) -> Any:
@@ -302,7 +311,8 @@ class Distribution:
         shares = as_array(q, "q")
         if shares.size and not (shares.min() >= 0 and shares.max() <= 1):
             raise InvalidInput(f"q must be in 0..1, got {shares.min():g}..{shares.max():g}")
-        points, levels = self._steps(spread)  # backwards the first of equal levels counts
+        points, levels = self._between_edges if spread else self._at_values
+        # backwards the first of equal levels counts
         return unwrapped(np.asarray(np.interp(1e-12 - shares, -levels[::-1], points[::-1])))
 
     def mean(self) -> Any:
@@ -514,9 +524,11 @@ def content_of_file(path: Path, most: int) -> Any:
     return {name: data if data.ndim else data.tolist() for name, data in content.items()}
 
 
-def _keys(codes: npt.NDArray[Any]) -> list[bytes]:
+def _keys(codes: npt.NDArray[Any]) -> list[Any]:
     """Return rows, or numbers, as what a table goes by."""
-    return [code.tobytes() for code in np.ascontiguousarray(codes) + 0]
+    if codes.ndim == 1:
+        return list(codes.tolist())
+    return [code.tobytes() for code in np.ascontiguousarray(codes)]
 
 
 def as_points(x: Any) -> npt.NDArray[Any]:
