@@ -38,6 +38,7 @@ def test_a_path_in_blocks_is_the_answer_for_each_k(job, folder):
     _, err = run(job, folder / file, *more, *asked)
     said = run(job, folder / file, *more, *asked, "--force")[0] + err
     assert BlocksStudy.note in said
+    assert ("for the rows" in said) == (job == "dims")
     kept = pl.read_csv(out)
     given = (str(folder / file), "y") if job == "terms" else (str(folder / file),)
     for k in (1, 3):

@@ -103,6 +103,11 @@ BAD = {
         "minus.csv: --weight must be non-negative, got -1.0 at index 0",
     ),
     "label": ("points cloud.csv -k 2 --label kinds", "did you mean 'kind'"),
+    "open range": ("points cloud.csv -k 2 --include 1-", "row numbers from 0 such as 3,17 or 0-9"),
+    "rule": (
+        "dims wide.csv -k 2 --baseline a=1,mode",
+        "expected auto, zero, mode, or column=label",
+    ),
     "transactions": ("dims blank.txt -k 1 --transactions", "blank.txt: has no items"),
 }
 

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fewer import Conditions, InvalidInput, Status, terms
+from fewer import Atoms, Conditions, InvalidInput, SparseSimplex, Status, terms
 from soak.convex import least
 
 LOSSES = ("squared", "absolute", "downside")
@@ -239,3 +239,18 @@ def test_a_group_that_is_wholly_excluded_cannot_be_asked_for(limit):
     table["t"] = y  # the target is in no group
     for groups in (list("aabbc"), dict(zip([*names, "t"], "aabbc", strict=True))):
         assert terms(table, "t", 3, groups=groups, **limit).indices.size == 3
+
+
+@pytest.mark.parametrize(
+    ("limits", "guilty"),
+    [
+        ({"k": 1, "max_weight": 0.8, "exclude": [2]}, "k = 1 and max_weight = 0.8"),
+        (
+            {"k": 2, "conditions": Conditions(previous=np.full(10, 0.1), max_turnover=0.2)},
+            "k = 2 and max_turnover = 0.2",
+        ),
+    ],
+)
+def test_a_conflict_names_k_where_more_entries_would_do(limits, guilty):
+    with pytest.raises(InvalidInput, match=f"together: {guilty}$"):
+        SparseSimplex(Atoms(10), **limits)

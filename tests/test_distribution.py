@@ -88,6 +88,11 @@ def test_pmf_of_one_dimension_takes_states_with_or_without_an_axis_of_their_own(
     assert np.all(d.pmf(x) == 0.5)
 
 
+def test_the_rest_is_never_drawn_where_states_are_listed():
+    d = Distribution([[0], [2]], [0.0, 0.0], [0], (5,), rest=1.0)
+    assert set(d.sample(100, rng=0).tolist()) == {1, 3, 4}
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_mass_on_the_rest_of_a_face(seed):
     d = with_rest(seed)

@@ -18,6 +18,7 @@ from fewer import (
     Lattice,
     Moments,
     SparseSimplex,
+    Status,
     exact,
     exchange,
     greedy,
@@ -238,3 +239,11 @@ def test_exchange_finds_the_optimum_of_a_hundred_fresh_draws_of_figure_1():
     for seed in range(100, 200):
         F = L2(fig1.SPACE, fig1.L2_DRAWS["50 uniform"](np.random.default_rng(seed)))
         assert exchange(F, C, rng=seed).value <= exact(F, C).value + 1e-12
+
+
+def test_a_small_budget_still_has_an_answer():
+    cube = Lattice(3, 2)
+    F = KL(cube, np.full(8, 1 / 8))
+    assert greedy(F, DimensionSparse(cube, 2), budget=1).status is Status.FINISHED
+    pays_for_nothing = DimensionSparse(cube, costs=[1.0, 1.0, 2.0], budget=0.5)
+    assert greedy(F, pays_for_nothing).support.tolist() == []

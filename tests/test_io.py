@@ -207,6 +207,21 @@ def test_a_file_with_decimal_commas_has_dots_between_thousands(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(("separator", "first"), [("\t", 1234.0), ("|", 1234.0), (";", 1.234)])
+def test_one_comma_alone_stands_between_thousands_unless_semicolons_part_cells(
+    separator, first, tmp_path
+):
+    (tmp_path / "a.txt").write_text(f"a{separator}b\n1,234{separator}x\n5,678{separator}y\n")
+    assert open_table(tmp_path / "a.txt").frame()["a"][0] == first
+
+
+def test_the_note_on_a_column_follows_the_decimal_sign_of_other_columns(tmp_path):
+    (tmp_path / "a.tsv").write_text("a\tb\n1,234\t1.234,50\n5,678\t2.000,25\n")
+    table = open_table(tmp_path / "a.tsv")
+    assert table.frame()["a"].to_list() == [1.234, 5.678]
+    assert "'a' holds numbers written like '1,234', taken as 1.234" in table.notes
+
+
 def test_layouts(tmp_path):
     for separator in ",;\t|":
         (tmp_path / "a.txt").write_text(f"a{separator}b\n1{separator}x\n2{separator}y\n\n\n")
@@ -354,6 +369,12 @@ def test_times_of_every_unit_are_columns(kind, tmp_path):
     frame = open_table(tmp_path / "times.npy").frame()
     assert frame.shape == (3, 2)
     assert all(dtype.is_temporal() for dtype in frame.dtypes)
+
+
+def test_fine_times_stay_apart(tmp_path):
+    np.save(tmp_path / "times.npy", np.array([1_000, 2_000], "m8[ps]"))
+    frame = open_table(tmp_path / "times.npy").frame()
+    assert frame["column"].dt.total_nanoseconds().to_list() == [1, 2]
 
 
 QUICK = settings(

@@ -55,6 +55,11 @@ def test_look_says_what_columns_are_and_who_would_use_them(customers):
     assert "income" in found["notes"][0]
 
 
+def test_look_shows_ranges_with_six_digits(tmp_path):
+    (tmp_path / "a.csv").write_text("cost\n2.03\n1283.82\n")
+    assert "2.03 to 1283.82" in run("look a.csv", cwd=tmp_path)[0]
+
+
 def test_look_says_of_a_long_table_what_dims_does_with_it(tmp_path):
     lines = [f"o{i},{item}\n" for i in range(30) for item in ("milk", "tea")[: 1 + i % 2]]
     (tmp_path / "long.csv").write_text("order_id,item\n" + "".join(lines))

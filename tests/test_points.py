@@ -616,3 +616,16 @@ def test_standardize_sees_numbers_that_differ_little_beside_their_size():
     one, two = (points(X, 3, standardize=True, rng=0) for X in (near, far))
     assert two.indices.tolist() == one.indices.tolist()
     assert two.value == pytest.approx(one.value)
+
+
+@pytest.mark.parametrize("labels", [["a", 1], [None, "b"]])
+def test_labels_of_a_classifier_that_cannot_be_sorted_are_shown(labels):
+    y = np.array(labels * 20, object)
+    with pytest.raises(InvalidInput, match="labels must be such that they can be sorted, got"):
+        FewerPointsClassifier(2).fit(TABLE, y)
+
+
+def test_a_sparse_matrix_says_which_entry_is_not_finite():
+    X = sp.csr_array(np.array([[0.0, 1.0], [0.0, 0.0], [0.0, np.nan]]))
+    with pytest.raises(InvalidInput, match="X must be finite, got nan at index 2, 1"):
+        points(X, 1)

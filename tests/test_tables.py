@@ -144,7 +144,30 @@ def test_identifiers_free_text_and_constants_are_said():
     assert list(kinds(big)) == ["x"]
 
 
+def test_integers_beyond_64_bits_are_numbers():
+    table = pd.DataFrame({"big": np.array([2**70, 2**71, 1], object), "x": [1.0, 2.0, 3.0]})
+    assert rows_of(table)[:, 0].tolist() == [2.0**70, 2.0**71, 1.0]
+
+
+def test_a_column_without_any_value_may_be_a_category_of_its_own():
+    table = pd.DataFrame({"gone": [np.nan] * 6, "x": np.arange(6.0)})
+    assert points(table, 2, missing="category", **QUICK).weights.sum() == pytest.approx(1)
+
+
+def test_options_may_be_arrays_without_axes():
+    X, most = np.arange(6.0)[:, None], np.array(0.75)
+    result = points(X, np.array(2), max_weight=most, **QUICK)
+    assert len(result.weights) == 2
+    assert result.weights.max() <= 0.75
+
+
 REFUSED = {
+    "X must have shape .* with at least one of each": lambda: points(
+        TABLE[:0], 3, missing="impute"
+    ),
+    "X has masked entries": lambda: points(
+        [np.ma.masked_equal([1.0, 2.0], 2), np.array([3.0, 4.0])], 1
+    ),
     "columns: there is no column 'agee'; did you mean 'age'": lambda: points(
         TABLE, 3, columns={"agee": "number"}
     ),

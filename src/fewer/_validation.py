@@ -125,7 +125,10 @@ def shown(x: Any) -> str:
 def read(x: Any, name: str) -> npt.NDArray[Any]:
     """Return `x` as an array of NumPy; masked entries, and what NumPy cannot read, are refused."""
     try:
-        masked = isinstance(x, np.ma.MaskedArray) and bool(np.ma.getmaskarray(x).any())
+        parts = x if isinstance(x, list | tuple) else [x]
+        masked = any(
+            isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts
+        )
         array = np.asarray(x)
     except Exception:  # ragged sequences, and what foreign containers raise
         raise InvalidInput(

@@ -526,8 +526,8 @@ def content_of_file(path: Path, most: int) -> Any:
 
 def _keys(codes: npt.NDArray[Any]) -> list[Any]:
     """Return rows, or numbers, as what a table goes by."""
-    if codes.ndim == 1:
-        return list(codes.tolist())
+    if codes.ndim == 1 or codes.shape[1] == 1:
+        return list(codes.ravel().tolist())
     return [code.tobytes() for code in np.ascontiguousarray(codes)]
 
 

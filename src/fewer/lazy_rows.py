@@ -93,6 +93,11 @@ def as_rows(X: Any, name: str) -> Any:
         raise InvalidInput(f"{name} must hold real numbers, got dtype {rows.dtype}")
     entries = rows.data if sp.issparse(rows) else rows
     if entries.size and not np.isfinite([entries.min(), entries.max()]).all():
+        if sp.issparse(rows):
+            every = rows.tocoo()
+            at = int(np.argmin(np.isfinite(entries)))
+            place = f"{every.row[at]}, {every.col[at]}"
+            raise InvalidInput(f"{name} must be finite, got {entries[at]} at index {place}")
         as_array(entries, name)  # says where
     if rows.dtype not in (np.float32, np.float64) or not rows.dtype.isnative:
         rows = rows.astype(np.float64)

@@ -168,36 +168,31 @@ def best_swap(face: Face, c: Supports) -> tuple[int, int, float, float]:
     """
     left = spare(face, c)
     q, q2, log_size = measure(face, c)
-    add, add2, lacks = lone_gains(face, c)
+    all_add, all_add2, lacks = lone_gains(face, c)
+    n = len(face.inside)
+    lacks[face.missing == 0] = n  # the last of the sums is what the face covers
+    all_add, all_add2 = np.append(all_add, q), np.append(all_add2, q2)
     best_r, best_a, best_gain = -1, -1, -np.inf
     before = q if c.mode == 0 else q2 - (1.0 - q) * (1.0 - q) * np.exp(-log_size)
     inverse = np.exp(-c.log_m)
-    for r in range(-1, len(face.inside)):  # -1: nothing leaves
+    for r in range(-1, n):  # -1: nothing leaves
         if r >= 0 and not face.inside[r]:
             continue
-        kept, kept2, room, shrunk = q, q2, left, np.exp(-log_size)
-        holders = c.holders[0:0] if r < 0 else c.holders[c.starts[r] : c.starts[r + 1]]
+        add, add2, room, shrunk = all_add.copy(), all_add2.copy(), left, np.exp(-log_size)
         if r >= 0:
             room, shrunk = left + c.costs[r], np.exp(c.log_m[r] - log_size)
-        for e in holders:
-            if face.missing[e] == 0:
-                kept -= c.mass[e]
-                kept2 -= c.squares[e]
-            elif lacks[e] >= 0:
-                add[lacks[e]] -= c.mass[e]
-                add2[lacks[e]] -= c.squares[e]
-        for a in range(len(face.inside)):
+            for e in c.holders[c.starts[r] : c.starts[r + 1]]:
+                if lacks[e] >= 0:
+                    add[lacks[e]] -= c.mass[e]
+                    add2[lacks[e]] -= c.squares[e]
+        for a in range(n):
             if face.inside[a] or c.costs[a] > room:
                 continue
-            gain = kept + add[a]
+            gain = add[n] + add[a]
             if c.mode == 1:
-                gain = kept2 + add2[a] - (1.0 - gain) * (1.0 - gain) * shrunk * inverse[a]
+                gain = add2[n] + add2[a] - (1.0 - gain) * (1.0 - gain) * shrunk * inverse[a]
             if gain > best_gain:
                 best_r, best_a, best_gain = r, a, gain
-        for e in holders:
-            if lacks[e] >= 0:
-                add[lacks[e]] += c.mass[e]
-                add2[lacks[e]] += c.squares[e]
     return best_r, best_a, best_gain, before
 
 

@@ -93,8 +93,8 @@ def row_numbers(text: str) -> list[int]:
     """
     rows: list[int] = []
     for part in parts(text):
-        low, _, high = part.partition("-")
-        rows += range(int(low), int(high or low) + 1)
+        low, dash, high = part.partition("-")
+        rows += range(int(low), int(high if dash else low) + 1)
     return rows
 
 
@@ -109,6 +109,8 @@ def by_label(read: Callable[[str], Any]) -> Callable[[str], Any]:
         if "=" not in text:
             return read(text)
         pairs = [part.rpartition("=") for part in parts(text)]
+        if not all(equals for _, equals, _ in pairs):
+            raise ValueError
         return {label.strip(): read(value) for label, _, value in pairs}
 
     return parse

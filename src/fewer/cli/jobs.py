@@ -50,6 +50,8 @@ BY_LABEL = "a number, or numbers by label such as a=3,b=1"
 PER_GROUP = Spelling(reader(BY_LABEL, by_label(int)), "N")
 GROUP_WEIGHT = Spelling(reader(BY_LABEL, by_label(float)), "W")
 BOX = Spelling(reader("range, free, LOW:HIGH or COL=LOW:HIGH,...", by_label(ends)), "BOX")
+RULE = "auto, zero, mode, or column=label with commas between them"
+BASELINE = Spelling(reader(RULE, by_label(number_or_text)), "RULE")
 ROWS = Spelling(reader("row numbers from 0 such as 3,17 or 0-9", row_numbers), "ROWS")
 SHAPE = reader("height x width such as 16x16", height_and_width)
 COLUMN, COLUMNS = Spelling(metavar="COL"), Spelling(parts, "A,B,…")
@@ -365,7 +367,7 @@ def terms(request: Request, target: str, columns: list[str] | None, **tests: Any
     DimsOptions,
     {
         "columns": COLUMNS,
-        "baseline": Spelling(by_label(number_or_text), "RULE"),
+        "baseline": BASELINE,
         "order": COLUMN,
         "item": COLUMN,
         "units": FILE_OR_COLUMN,

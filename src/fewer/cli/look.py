@@ -16,7 +16,7 @@ from ..jobs.dims.summary import are_codes
 from ..tables.baskets import long_columns
 from ..tables.column import Column, columns_of
 from ..tables.schema import left_out
-from ..text import short, visible
+from ..text import visible
 from ._run import as_json, console, cut, rich_table
 
 MAX_COLUMNS, MAX_NAMES, MAX_VALUES = 12, 3, 3
@@ -91,7 +91,7 @@ def look_at(series: Any, column: Column, problem: str) -> Look:
         values = str(series.dtype)
     elif distinct and kind in ("number", "date"):
         ends = dict.fromkeys([present.min(), present.max()])
-        values = " to ".join(short(x) if isinstance(x, float) else str(x) for x in ends)
+        values = " to ".join(f"{x:.6g}" if isinstance(x, float) else str(x) for x in ends)
     elif distinct:
         few = present.unique(maintain_order=True).head(MAX_VALUES)
         values = ", ".join(map(str, few)) + (", …" if distinct > MAX_VALUES else "")

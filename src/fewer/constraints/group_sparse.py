@@ -303,7 +303,9 @@ def upper_bound(v: Vector, codes: Indices, fixed: Vector, k: int) -> tuple[float
         above = np.maximum(v - t, 0.0)
         squares: Vector = np.bincount(codes, above * above, len(fixed)).astype(np.float64)
         order = np.argsort(-np.where(np.isnan(fixed), squares, rank), kind="stable")
-        units = np.isin(np.arange(len(fixed)), order[:k]) & (fixed != 0.0)
+        units = np.zeros(len(fixed), bool)
+        units[order[:k]] = True
+        units &= fixed != 0.0
         least = min(least, 2.0 * t + float(squares[units].sum()))
         if float(above[units[codes]].sum()) > 1.0:
             low = t

@@ -115,7 +115,7 @@ class ArrayTable(FileTable):
 def as_series(values: Any) -> Any:
     """A column of an array as a Series of polars, which has neither half nor long numbers nor bytes.
 
-    Times in a unit that polars has not become days or microseconds.
+    Times in a unit that polars has not become days, micro- or nanoseconds.
     """
     dtype = values.dtype
     if dtype.kind == "c":
@@ -128,7 +128,9 @@ def as_series(values: Any) -> Any:
         values = np.char.decode(values, "utf-8", "replace")
     if dtype.kind in "mM":
         unit, count = np.datetime_data(dtype)
-        target = "D" if dtype.kind == "M" and unit in ("Y", "M", "W", "D") else "us"
+        fine = unit in ("ns", "ps", "fs", "as")
+        days = dtype.kind == "M" and unit in ("Y", "M", "W", "D")
+        target = "D" if days else "ns" if fine else "us"
         if count > 1 or unit not in ("ms", "us", "ns"):
             try:
                 values = values.astype(f"{dtype.kind}8[{target}]")

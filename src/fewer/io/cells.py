@@ -123,10 +123,12 @@ def _plain(bare: pl.Series) -> pl.Series | None:
     return bare.is_in(TRUE) if bare.is_in([*TRUE, *FALSE]).all() else None
 
 
-def is_grouped(bare: pl.Series) -> bool:
-    """Whether every dot may be one between thousands."""
-    dotted = bare.filter(bare.str.contains(".", literal=True))
-    return len(dotted) > 0 and bool(dotted.str.contains(r"^[-+]?\d{1,3}(?:\.\d{3})+$").all())
+def is_grouped(bare: pl.Series, sign: str = ".") -> bool:
+    """Whether every dot, or other sign, may be one between thousands."""
+    dotted = bare.filter(bare.str.contains(sign, literal=True))
+    return len(dotted) > 0 and bool(
+        dotted.str.contains(rf"^[-+]?\d{{1,3}}(?:[{sign}]\d{{3}})+$").all()
+    )
 
 
 def _dates(bare: pl.Series) -> Parsed | None:

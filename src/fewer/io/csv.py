@@ -258,13 +258,16 @@ def head_types(
     if dialect.separator != "," and all(is_grouped(head[name]) for name in floats):
         fitting = plain & (counts(cells.str.contains(COMMA_NUMBER)) == filled)
         commas = {names[j]: pl.Float64 for j in np.flatnonzero(fitting) if names[j] not in types}
-        decimal_comma, types = bool(commas), types | commas
+        if dialect.separator == ";" or not all(is_grouped(head[name], ",") for name in commas):
+            decimal_comma, types = bool(commas), types | commas
     decimal = "," if decimal_comma else None
     mostly = (counts(cells.str.contains(r"\d")) > MOSTLY * filled) | (filled == 0)
     suspects = [names[j] for j in np.flatnonzero(mostly) if names[j] not in types]
     looks = {name: parsed(head[name], decimal, dialect.separator == ";") for name in suspects}
     signs = {look.decimal for look in looks.values()} - {None}
-    decimal = decimal or (signs.pop() if len(signs) == 1 else None)
+    if decimal is None and len(signs) == 1:
+        decimal = signs.pop()
+        looks = {name: parsed(head[name], decimal) for name in suspects}
     if decimal == ",":
         grouped = [name for name in floats if is_grouped(head[name])]
         looks |= {name: parsed(head[name], decimal, True) for name in grouped}

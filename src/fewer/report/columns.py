@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import Indices, InvalidInput, Vector, as_array, as_numbers, as_units, known
+from .._validation import Fix, Indices, InvalidInput, Vector, as_array, as_numbers, as_units, known
 from ..constraints.groups import as_groups
 from ..deadline import Deadline
 from ..jobs.dims.dims import DimsProblem, summarise
@@ -200,7 +200,9 @@ def rows_to_test(data: Tracked, test: Any) -> Indices | None:
     if rule == "last":
         return np.arange(r - min(max(round(as_share(limit) * r), 1), r - 1), r)
     if data.dates is None:
-        raise InvalidInput("test: a date needs date, the column of dates", "test")
+        raise InvalidInput(
+            f"test: a day needs {Fix('date')}, the column that has it", "test", [Fix("date")]
+        )
     rows = np.flatnonzero(data.dates >= instant(limit, "test"))
     if not 0 < rows.size < r:
         words = "after all dates: no row is tested"

@@ -169,7 +169,8 @@ class BlocksStudy(Study):
         """What there is to choose from, in words."""
         if self.unit == "bars":
             return f"bars over {self.size} bins"
-        return f"{super().scope.replace('points', 'rows')} for the rows"
+        scope = super().scope.replace("points", "rows")
+        return f"{scope} for the rows" if self.job == "dims" else scope
 
     def solve(self, k: Any, **search: Any) -> Result:
         """Return the answer; how it is searched for was decided with the study."""

@@ -1,5 +1,6 @@
 """Algorithm 3: greedy selection of units."""
 
+import math
 from typing import Any
 
 from ..protocols import Constraint, Objective
@@ -63,6 +64,9 @@ def greedy(
 def one_at_a_time(problem: Problem) -> Steps:
     """The iterates of Algorithm 3, one for each unit added."""
     engine = engine_of(problem.objective, problem.constraint, "greedy", problem.deadline)
-    while (problem.budget is None or engine.work < problem.budget) and engine.add_best():
+    most = math.inf if problem.budget is None else problem.budget
+    engine.add_best()
+    yield Step(engine.answer())
+    while engine.work < most and engine.add_best():
         yield Step(engine.answer())
     return Outcome(Status.FINISHED)

@@ -390,13 +390,19 @@ class Gaps:
                 fix = ignored(name)
                 words = f"column {name!r} has no value to impute from; leave it out with {fix}"
                 raise InvalidInput(words, fixes=[fix])
-        middles = [sketch.mode if mode else sketch.median for sketch in self.numbers]
+        middles = [
+            (sketch.mode if mode else sketch.median) if sketch.x.size else 0.0
+            for sketch in self.numbers
+        ]
         labels = [
             None if own or not each else max(each, key=each.__getitem__) for each in self.labels
         ]
         note = filled_note(counts, OWN_CATEGORY if own else MODES if mode else MEDIANS)
         pairs = zip(self.numbers, self.counts[:p], strict=True)
-        off = max((sketch.error / sketch.total for sketch, gone in pairs if gone), default=0.0)
+        off = max(
+            (sketch.error / sketch.total for sketch, gone in pairs if gone and sketch.error),
+            default=0.0,
+        )
         note += f"; ranks of medians are off by at most {off:.2g}" if off else ""
         return Fills(np.array(middles, np.float64), tuple(labels), note)
 

@@ -34,7 +34,7 @@ from .options import GROUP_LIMITS, SPARSE, WEIGHT_LIMITS, PointsOptions, as_gamm
 from .passes import Coreset
 from .points import choose_points
 from .refine import swap_points
-from .rows import is_encoded
+from .rows import as_labels, is_encoded
 from .target import Answer
 
 SEARCH_TIME_SHARE = 0.8
@@ -450,8 +450,11 @@ class FewerPointsClassifier(
             raise InvalidInput(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
+        labels = read(y, "y")
+        if labels.dtype == object and labels.ndim == 1:
+            as_labels(labels, len(labels))  # says what cannot be sorted
         with our_error(), np.errstate(invalid="ignore"):  # whether huge labels are whole
-            labels = _check_y(read(y, "y"), multi_output=False, y_numeric=False, estimator=self)
+            labels = _check_y(labels, multi_output=False, y_numeric=False, estimator=self)
             check_consistent_length(X, labels)
             check_classification_targets(labels)
             self.classes_ = np.unique(labels)
