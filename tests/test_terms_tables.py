@@ -223,3 +223,12 @@ def test_missing_values_by_rule():
     ):
         with pytest.raises(InvalidInput, match=r"missing|returns"):
             terms(prices, index, 3, **wrong)
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_weights_that_are_all_zero_are_refused(in_blocks):
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(w=0.0)
+    data = (lambda: iter([frame[:150], frame[150:]])) if in_blocks else frame
+    with pytest.raises(InvalidInput, match=r"sample_weight must have .* got all zeros"):
+        terms(data, "e", 2, sample_weight="w", max_memory="20kB" if in_blocks else "1GB")

@@ -423,6 +423,8 @@ class TermsSummary:
     schema: Schema
     rows: int
     dropped: int = 0
+    weighed: bool = True
+    """Whether a row has a weight above zero."""
     job = "terms"
     exact = True
 
@@ -451,7 +453,8 @@ class TermsSummary:
                 "X or y holds numbers too large to be squared in blocks; divide them by a power"
                 " of ten"
             )
-        return cls(factor, schema, read.size, read.size - len(X))
+        weighed = read.weight is None or bool(np.any(read.weight))
+        return cls(factor, schema, read.size, read.size - len(X), weighed)
 
     @classmethod
     def merged(cls, parts: Sequence["TermsSummary"]) -> "TermsSummary":
@@ -464,10 +467,13 @@ class TermsSummary:
             factor=merged_factors([part.factor for part in parts]),
             rows=rows,
             dropped=dropped,
+            weighed=any(part.weighed for part in parts),
         )
 
     def tracked(self, options: TermsOptions) -> "Tracked":
         """Return the small problem with the same errors."""
+        if not self.weighed:
+            raise InvalidInput("sample_weight must have an entry above zero, got all zeros")
         X, y, schema = self.factor[:, :-1], self.factor[:, -1], self.schema
         notes = [*schema.notes, schema.note, dropped_note(self.dropped, self.rows)]
         note = "; ".join(filter(None, notes))
