@@ -11,10 +11,12 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import fewer
-from fewer import InvalidInput, row_blocks
+from fewer import InvalidInput, points, row_blocks
+from fewer.datasets import customers
 from fewer.jobs.points import target as _target
 from fewer.jobs.points.options import PointsOptions
 from fewer.jobs.points.passes import FirstPlan, FirstSummary
@@ -488,3 +490,10 @@ def test_partial_fit_of_bins_bounds_its_error(data, small):
     off = model.error_bound_ * np.sqrt(x.max() - x.min())
     assert abs(np.sqrt(true) - np.sqrt(model.value_)) <= off
     assert model.bound_ <= fewer.bins(x, 5).value
+
+
+def test_a_search_in_little_memory_goes_on_to_further_candidates():
+    months = [pl.DataFrame(customers(3_000, rng=month)) for month in range(1, 13)]
+    columns = ["age", "income", "minutes"]
+    result = points(lambda: iter(months), 10, columns=columns, max_memory="1MB", rng=3)
+    assert result.value < 1.3e-4

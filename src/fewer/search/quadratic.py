@@ -63,6 +63,9 @@ ENOUGH = 1e-3
 """Relative gain for which a further pool is worth gathering."""
 FEWEST_POOLS, MOST_POOLS = 3, 8
 """Pools gathered around the answer before the first perturbation."""
+NARROW_POOLS = 3
+"""Pools in a row without a gain that end a search whose memory holds fewer than `WHOLE` candidates,
+where F is known by entries of H alone."""
 PATIENCE, KERNEL_PATIENCE = 6e8, 9e7
 """Default work that perturbations may cost in a row without a gain; where F is known by entries of
 H alone."""
@@ -157,7 +160,8 @@ class QuadraticEngine(Incumbent):
             return 0.0
         matrix = BLAS_WORK * self.entry_cost * float(self.width) ** 2
         if self.width < self.open:
-            return self._pool_patience + matrix
+            few = self.width < WHOLE and not self.centred
+            return (NARROW_POOLS if few else 1) * self._pool_patience + matrix
         each = MOVES_PER_PERTURBATION * move_work(self.k, self.open)
         most = (PATIENCE if self.centred else KERNEL_PATIENCE) * (1.0 + FEW_UNITS / self.k)
         most = max(most, MATRIX_SHARE * matrix)
