@@ -259,7 +259,8 @@ def labels_of(frame: Any) -> list[Any]:
 def as_array(x: Any, name: str) -> Vector:
     """Return `x` as finite float64 of any shape; see `as_numbers` for what is welcome."""
     entries = as_numbers(x, name)
-    array = entries.astype(np.float64, order="C", copy=False)
+    with np.errstate(over="ignore"):  # a longdouble beyond float64 is met below
+        array = entries.astype(np.float64, order="C", copy=False)
     finite = np.isfinite(array)
     if not finite.all():
         at = int(np.argmin(finite))

@@ -322,7 +322,8 @@ def as_matrix(A: Any) -> Any:
     if A.dtype is not None and np.dtype(A.dtype).kind not in "fiub":
         raise InvalidInput(f"A must hold real numbers, got dtype {A.dtype}")
     if sp.issparse(A):
-        A = sp.csc_array(as_sparse(A, "A"), dtype=np.float64, copy=not A.has_canonical_format)
+        copied = not getattr(A, "has_canonical_format", False)
+        A = sp.csc_array(as_sparse(A, "A"), dtype=np.float64, copy=copied)
         A.sum_duplicates()
     elif isinstance(A, LinearOperator):
         A = written_out(A)
