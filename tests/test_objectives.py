@@ -160,4 +160,4 @@ def test_seen_states_are_refused_where_faces_are_not_whole_dimensions():
 @pytest.mark.parametrize("kind", [sp.lil_array, sp.dok_array, sp.dia_array, sp.coo_array])
 def test_moments_take_every_sparse_format(kind):
     A = np.eye(3)
-    assert Moments(Atoms(3), kind(A), [1.0, 0.0, 0.0]).value([0.0, 1.0, 0.0]) == 2.0
+    assert Moments(Atoms(3), kind(A), [1.0, 0.0, 0.0]).value(np.array([0.0, 1.0, 0.0])) == 2.0
