@@ -96,7 +96,7 @@ class Cover:
         owners = np.repeat(np.arange(len(self)), np.diff(self.indptr))
         return np.asarray(np.bincount(owners, prices[self.indices], len(self)), np.float64)
 
-    def beside(self, held: Ints, free: Ints) -> "Cover":
+    def reduce_to(self, held: Ints, free: Ints) -> "Cover":
         """What `free` dimensions cover beside those that are held; all others are never used.
 
         With M(S ∪ T) = M(S) M(T) squares and losses are multiplied by the M of those held.

@@ -251,7 +251,7 @@ class Rules:
         costs[self.include] = 0.0
         return costs
 
-    def beside(self, free: Indices) -> "Rules":
+    def reduce_to(self, free: Indices) -> "Rules":
         """What may be held of these units beside the ones that are included, without groups."""
         if self.costs is None:
             return Rules(len(free), min(int(self.spare), len(free)))

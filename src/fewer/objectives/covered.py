@@ -250,7 +250,7 @@ class L2:
         return np.asarray(self.q)
 
     def cover(self, k: int) -> Cover | None:
-        """Of a distribution on a lattice, min ‖p - q‖² over X_S is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S)."""
+        """min over X_S of ‖p - q‖² is ‖q‖² - Q2(S) + (1 - Q(S))² / M(S) for q on a lattice."""
         is_distribution = self.q.min() >= 0 and abs(self.q.sum() - 1.0) <= 1e-12
         if isinstance(self.space, Lattice) and is_distribution:
             return cover_of(self.space, self.q, k, L2_MODE)

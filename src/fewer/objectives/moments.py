@@ -35,7 +35,7 @@ TYPICAL = 64
 LARGEST = 1e100
 """Numbers beyond this, or whose largest is below its reciprocal, have no squares in floats."""
 LARGEST_SINGLE = 1e12
-"""The same for sums of products in float32."""
+"""Numbers beyond this, or whose largest is below its reciprocal, are not multiplied in float32."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,7 +75,7 @@ class CoverageEngine:
         self.objective, self.constraint, rules = objective, constraint, constraint.rules
         self._free = np.setdiff1d(np.flatnonzero(rules.open), rules.include)
         if len(self._free) < rules.n:
-            cover, rules = cover.beside(rules.include, self._free), rules.beside(self._free)
+            cover, rules = cover.reduce_to(rules.include, self._free), rules.reduce_to(self._free)
         if rules.costs is not None or len(self._free) < constraint.space.n:
             cover = cover.take(np.flatnonzero(cover.costs(rules.prices) <= rules.room))
         self.cover, self.rules = cover, rules

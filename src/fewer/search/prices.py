@@ -15,7 +15,7 @@ Fixed = npt.NDArray[np.int8]
 ENTRIES_PER_CALL = 4_000_000
 """Entries levelled between two chances to stop: some hundredths of a second."""
 ROUNDING = 1e-12
-"""Of the total value: bounds closer than this to the gain count as reached."""
+"""Bounds closer to the gain than this share of the total value count as reached."""
 WHOLE, MOST_ROWS = 1e-6, 1e9
 """How far from whole numbers masses may be together, in rows; how many rows prices add up without
 such an error."""

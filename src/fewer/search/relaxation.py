@@ -34,7 +34,7 @@ from .fits import (
 PROVABLE = 600
 """Units up to which a proof forms their whole matrix."""
 RELATIVE = 5e-10
-"""Of the value: a branch that could only win less is closed."""
+"""A branch that could win less than this share of the value is closed."""
 ABSOLUTE = 1e-14
 """Of the mean squared distance of a column from the target: likewise."""
 WORK = 3e7

@@ -200,7 +200,7 @@ def misses_prices(F: Any, result: Result) -> bool:
 
 
 RULES = ("error", "drop", "impute", "ffill")
-"""What is done about missing values."""
+"""How missing values are treated."""
 HEAD_ROWS = 1024
 """Rows by which columns are known."""
 MAX_FACTOR_COLUMNS = 4096
